@@ -1,0 +1,1 @@
+"""The typed core; it imports nothing from above itself."""

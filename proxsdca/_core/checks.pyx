@@ -1,0 +1,123 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False
+"""Checks of arrays at the speed of memory; nothing is changed and nothing is judged.
+
+A check reads everything once without a branch, which the compiler vectorises,
+and looks for the first offender only when it knows that there is one.
+"""
+
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused integer:
+    int32_t
+    int64_t
+
+
+cdef inline bint nonfinite(real x) noexcept nogil:
+    return x - x != 0       # both NaN and infinity less themselves are NaN
+
+
+cdef bint any_nonfinite(const real* x, Py_ssize_t count, Py_ssize_t stride) noexcept nogil:
+    """`stride` is in bytes."""
+    cdef Py_ssize_t i
+    cdef int found = 0
+    if stride == sizeof(real):
+        for i in range(count):
+            found |= nonfinite(x[i])
+    else:
+        for i in range(count):
+            found |= nonfinite((<const real*>(<const char*>x + i * stride))[0])
+    return found
+
+
+def first_nonfinite(const real[:] x):
+    """Return the position of the first NaN or infinity of a vector, or None."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    cdef bint found = False
+    if n:
+        with nogil:
+            found = any_nonfinite(&x[0], n, x.strides[0])
+    if found:
+        for i in range(n):
+            if nonfinite(x[i]):
+                return i
+
+
+def first_nonfinite_2d(const real[:, :] x):
+    """Return (row, column) of the first NaN or infinity of a matrix by rows, or None."""
+    cdef Py_ssize_t i, j, n = x.shape[0], d = x.shape[1]
+    cdef Py_ssize_t count = n, length = d, outer = x.strides[0], inner = x.strides[1]
+    cdef bint found = False
+    if n == 0 or d == 0:
+        return None
+    if abs(outer) < abs(inner):     # along memory, whichever way that is
+        count, length, outer, inner = length, count, inner, outer
+    if outer == length * inner:     # no gaps: one long vector
+        count, length = 1, n * d
+    with nogil:
+        for i in range(count):
+            found |= any_nonfinite(<const real*>(<const char*>&x[0, 0] + i * outer),
+                                   length, inner)
+    if found:
+        for i in range(n):
+            for j in range(d):
+                if nonfinite(x[i, j]):
+                    return i, j
+
+
+def first_descent(const integer[::1] x):
+    """Return the first k with x[k + 1] < x[k], or None."""
+    cdef Py_ssize_t k, last = x.shape[0] - 1
+    cdef int found = 0
+    with nogil:
+        for k in range(last):
+            found |= x[k + 1] < x[k]
+    if found:
+        for k in range(last):
+            if x[k + 1] < x[k]:
+                return k
+
+
+def first_outside(const integer[::1] x, Py_ssize_t stop):
+    """Return the first k where 0 <= x[k] < stop does not hold, or None."""
+    cdef Py_ssize_t k, n = x.shape[0]
+    cdef uint32_t largest32 = <uint32_t>min(stop - 1, <Py_ssize_t>INT32_MAX), found32 = 0
+    cdef uint64_t largest64 = <uint64_t>(stop - 1), found64 = 0
+    cdef bint found
+    # An index is negative, or the largest allowed one less the index is, just when
+    # the top bit says so; unsigned arithmetic wraps around where signed may not.
+    with nogil:
+        if integer is int32_t:
+            for k in range(n):
+                found32 |= <uint32_t>x[k] | (largest32 - <uint32_t>x[k])
+            found = found32 >> 31
+        else:
+            for k in range(n):
+                found64 |= <uint64_t>x[k] | (largest64 - <uint64_t>x[k])
+            found = found64 >> 63
+    if found:
+        for k in range(n):
+            if not 0 <= x[k] < stop:
+                return k
+
+
+def strictly_increasing(const integer[::1] indptr, const integer[::1] indices):
+    """Return whether the indices of every row are sorted, without a duplicate.
+
+    The structure must have been checked: `indptr` rises from 0 to len(indices).
+    """
+    cdef Py_ssize_t i, k, n = indptr.shape[0] - 1, nnz = indices.shape[0]
+    cdef Py_ssize_t drops = 0
+    # Each place where the indices fail to rise must be the start of a row.
+    with nogil:
+        for k in range(1, nnz):
+            drops += indices[k] <= indices[k - 1]
+        for i in range(1, n):
+            k = indptr[i]
+            if indptr[i - 1] < k < nnz:
+                drops -= indices[k] <= indices[k - 1]
+    return drops == 0

@@ -1,0 +1,373 @@
+# The formulas of the scalar losses.  They stand here, inline in final classes,
+# so that the loop calls them without a virtual call; names, parameters and
+# documentation are in losses.pyx.  a is the argument of phi*, b = alpha / s,
+# so that phi* is always taken at a = -b.
+
+cimport cython
+from libc.math cimport INFINITY, exp, fabs, log, log1p
+
+from .term cimport Term
+
+
+cdef class Loss(Term):
+    cdef readonly bint classification   # y is -1 or +1
+    cdef readonly double target_min     # y below this is refused
+
+
+cdef inline double clip(double x, double lo, double hi) noexcept nogil:
+    x = x if x > lo else lo
+    return x if x < hi else hi
+
+
+cdef inline double soft(double x, double threshold) noexcept nogil:
+    # sign(x) [|x| - threshold]_+ without a branch
+    return x - clip(x, -threshold, threshold)
+
+
+cdef inline double xlogx(double x) noexcept nogil:
+    return x * log(x) if x > 0 else 0.0
+
+
+cdef inline double wright_omega(double d) noexcept nogil:
+    """The root s of s + log s = d, by the Fritsch-Shafer-Crowley iteration."""
+    cdef double e, s, r, w, c
+    cdef int _
+    if d < -40:
+        return exp(d)
+    if d <= 1:
+        e = exp(d)
+        s = e / (1 + 0.632 * e)
+    else:
+        s = d - log(d)
+    for _ in range(4):
+        r = d - s - log(s)
+        w = 1 + s
+        c = w * (w + r * (2.0 / 3.0))
+        s *= 1 + r / w * (c - 0.5 * r) / (c - r)
+        if fabs(r) < 1e-5:      # the error shrinks with the fourth power
+            break
+    return s
+
+
+@cython.final
+cdef class Hinge(Loss):
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        cdef double t = 1 - y * z
+        return t if t > 0 else 0.0
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        cdef double t = -y * a
+        return -t if 0 <= t <= 1 else INFINITY
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        return -y if y * z < 1 else 0.0
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        return y * clip(y * b + (1 - y * m) / q, 0, 1)
+
+    cdef inline double lower(self, double y) noexcept nogil:
+        return 0.0 if y > 0 else -1.0
+
+    cdef inline double upper(self, double y) noexcept nogil:
+        return 1.0 if y > 0 else 0.0
+
+
+@cython.final
+cdef class SmoothHinge(Loss):
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        cdef double t = 1 - y * z
+        if t <= 0:
+            return 0.0
+        if t >= self.gamma:
+            return t - 0.5 * self.gamma
+        return t * t / (2 * self.gamma)
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        cdef double t = -y * a
+        return -t + 0.5 * self.gamma * t * t if 0 <= t <= 1 else INFINITY
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        return -y * clip((1 - y * z) / self.gamma, 0, 1)
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        cdef double t = y * b
+        return y * clip(t + (1 - y * m - self.gamma * t) / (self.gamma + q), 0, 1)
+
+    cdef inline double lower(self, double y) noexcept nogil:
+        return 0.0 if y > 0 else -1.0
+
+    cdef inline double upper(self, double y) noexcept nogil:
+        return 1.0 if y > 0 else 0.0
+
+    cdef inline double phi_size(self, double y, double z) noexcept nogil:
+        # in the linear part the constant cancels against gamma / 2
+        return fabs(self.phi(y, z)) + self.gamma
+
+    cdef inline double conj_size(self, double y, double a) noexcept nogil:
+        return fabs(a) + 0.5 * self.gamma * a * a
+
+
+@cython.final
+cdef class SquaredHinge(Loss):
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        cdef double t = 1 - y * z
+        return t * t if t > 0 else 0.0
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        cdef double t = -y * a
+        return -t + 0.25 * t * t if t >= 0 else INFINITY
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        cdef double t = 1 - y * z
+        return -2 * y * t if t > 0 else 0.0
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        cdef double t = y * b
+        t += (1 - y * m - 0.5 * t) / (0.5 + q)
+        return y * t if t > 0 else 0.0
+
+    cdef inline double lower(self, double y) noexcept nogil:
+        return 0.0 if y > 0 else -INFINITY
+
+    cdef inline double upper(self, double y) noexcept nogil:
+        return INFINITY if y > 0 else 0.0
+
+    cdef inline double conj_size(self, double y, double a) noexcept nogil:
+        return fabs(a) + 0.25 * a * a
+
+
+@cython.final
+cdef class Logistic(Loss):
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        cdef double t = y * z
+        return log1p(exp(-t)) if t > 0 else log1p(exp(t)) - t
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        cdef double t = -y * a
+        if not 0 <= t <= 1:
+            return INFINITY
+        return xlogx(t) + ((1 - t) * log1p(-t) if t < 1 else 0.0)
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        cdef double e = exp(-fabs(z))
+        return -y * (e if y * z > 0 else 1.0) / (1 + e)
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        # With t = y b' = sigmoid(u), u is the root of the increasing function
+        # F(u) = u + y m + q (sigmoid(u) - y b).  Newton from u = -y m, where
+        # the root ends up as the run converges; bisection where Newton leaves
+        # the bracket or does not halve F.  As |sigmoid''| <= sigmoid', a
+        # Newton step of length h leaves an error of at most h^2 / 2.
+        cdef double t0 = y * b, c = y * m
+        cdef double u = -c, e, p, slope, f, h, previous = INFINITY
+        cdef double lo = -c - q * (1 - t0), hi = -c + q * t0
+        cdef int _
+        # Beyond these the sigmoid is 0 or 1 in double precision.
+        e = -745 if -745 < -c else -c
+        lo = lo if lo > e else e
+        e = 40 if 40 > -c else -c
+        hi = hi if hi < e else e
+        for _ in range(128):
+            e = exp(-fabs(u))
+            slope = 1 / (1 + e)
+            p = slope if u > 0 else e * slope
+            slope = e * slope * slope
+            f = u + c + q * (p - t0)
+            if f > 0:
+                hi = u
+            else:
+                lo = u
+            h = -f / (1 + q * slope)
+            if fabs(h) <= 1e-8 or fabs(h) <= 1e-15 * fabs(u):
+                return y * clip(p + slope * h, 0, 1)
+            if lo < u + h < hi and fabs(f) < 0.5 * previous:
+                u += h
+            else:
+                u = 0.5 * (lo + hi)
+            previous = fabs(f)
+        return y * clip(p, 0, 1)
+
+    cdef inline double lower(self, double y) noexcept nogil:
+        return 0.0 if y > 0 else -1.0
+
+    cdef inline double upper(self, double y) noexcept nogil:
+        return 1.0 if y > 0 else 0.0
+
+    cdef inline double conj_size(self, double y, double a) noexcept nogil:
+        # near t = 1 a rounding of t moves (1 - t) log(1 - t) by up to 37 roundings
+        return fabs(self.phi_conj(y, a)) + 5 * fabs(a)
+
+
+@cython.final
+cdef class Squared(Loss):
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        return 0.5 * (z - y) * (z - y)
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        return a * (0.5 * a + y)
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        return z - y
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        return b + (y - m - b) / (1 + q)
+
+    cdef inline double conj_size(self, double y, double a) noexcept nogil:
+        return fabs(a) * (0.5 * fabs(a) + fabs(y))
+
+
+@cython.final
+cdef class Absolute(Loss):
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        return fabs(z - y)
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        return y * a if fabs(a) <= 1 else INFINITY
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        return 1.0 if z > y else (-1.0 if z < y else 0.0)
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        return clip(b + (y - m) / q, -1, 1)
+
+    cdef inline double lower(self, double y) noexcept nogil:
+        return -1.0
+
+    cdef inline double upper(self, double y) noexcept nogil:
+        return 1.0
+
+
+@cython.final
+cdef class Quantile(Loss):
+    cdef readonly double tau
+
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        return self.tau * (y - z) if y > z else (1 - self.tau) * (z - y)
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        return y * a if -self.tau <= a <= 1 - self.tau else INFINITY
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        return 1 - self.tau if z > y else (-self.tau if z < y else 0.0)
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        return clip(b + (y - m) / q, self.tau - 1, self.tau)
+
+    cdef inline double lower(self, double y) noexcept nogil:
+        return self.tau - 1
+
+    cdef inline double upper(self, double y) noexcept nogil:
+        return self.tau
+
+
+@cython.final
+cdef class EpsilonInsensitive(Loss):
+    cdef readonly double eps
+
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        cdef double t = fabs(z - y) - self.eps
+        return t if t > 0 else 0.0
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        return y * a + self.eps * fabs(a) if fabs(a) <= 1 else INFINITY
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        return 1.0 if z - y > self.eps else (-1.0 if y - z > self.eps else 0.0)
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        return clip(soft(q * b + (y - m), self.eps) / q, -1, 1)
+
+    cdef inline double lower(self, double y) noexcept nogil:
+        return -1.0
+
+    cdef inline double upper(self, double y) noexcept nogil:
+        return 1.0
+
+    cdef inline double phi_size(self, double y, double z) noexcept nogil:
+        return fabs(z - y) + self.eps
+
+    cdef inline double conj_size(self, double y, double a) noexcept nogil:
+        return fabs(y * a) + self.eps * fabs(a)
+
+
+@cython.final
+cdef class Huber(Loss):
+    cdef readonly double delta
+
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        cdef double r = fabs(z - y)
+        return 0.5 * r * r if r <= self.delta else self.delta * (r - 0.5 * self.delta)
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        return a * (0.5 * a + y) if fabs(a) <= self.delta else INFINITY
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        return clip(z - y, -self.delta, self.delta)
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        return clip(b + (y - m - b) / (1 + q), -self.delta, self.delta)
+
+    cdef inline double lower(self, double y) noexcept nogil:
+        return -self.delta
+
+    cdef inline double upper(self, double y) noexcept nogil:
+        return self.delta
+
+    cdef inline double conj_size(self, double y, double a) noexcept nogil:
+        return fabs(a) * (0.5 * fabs(a) + fabs(y))
+
+
+@cython.final
+cdef class Poisson(Loss):
+    cdef inline double phi(self, double y, double z) noexcept nogil:
+        return exp(z) - y * z + (xlogx(y) - y)
+
+    cdef inline double phi_conj(self, double y, double a) noexcept nogil:
+        cdef double t = y + a
+        return (xlogx(t) - t) - (xlogx(y) - y) if t >= 0 else INFINITY
+
+    cdef inline double phi_slope(self, double y, double z) noexcept nogil:
+        return exp(z) - y
+
+    cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
+        # t = y - b' solves log t + q t = c: with s = q t, s + log s = c + log q
+        cdef double c = m + q * (y - b)
+        cdef double s = wright_omega(c + log(q))
+        return y - (exp(c - s) if s < 1 else s / q)
+
+    cdef inline double upper(self, double y) noexcept nogil:
+        return y
+
+    cdef inline double phi_size(self, double y, double z) noexcept nogil:
+        return exp(z) * (1 + fabs(z)) + fabs(y * z) + fabs(xlogx(y)) + y
+
+    cdef inline double conj_size(self, double y, double a) noexcept nogil:
+        cdef double t = y + a
+        return fabs(xlogx(t)) + t + fabs(xlogx(y)) + y
+
+
+# The losses that the loop calls statically; any other Term is called virtually.
+ctypedef fused AnyTerm:
+    Hinge
+    SmoothHinge
+    SquaredHinge
+    Logistic
+    Squared
+    Absolute
+    Quantile
+    EpsilonInsensitive
+    Huber
+    Poisson
+    Term
+
+
+cdef inline double term_argument(AnyTerm term, double y, double alpha, double s) noexcept nogil:
+    """b = alpha / s, the domain's ends kept where the division rounds past them."""
+    cdef double b = alpha / s
+    cdef double end = term.upper(y)
+    if b > end and b - end <= 4e-16 * fabs(end):
+        return end
+    end = term.lower(y)
+    if b < end and end - b <= 4e-16 * fabs(end):
+        return end
+    return b

@@ -1,0 +1,19 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from .map import Map
+from .rows import Rows
+from .term import Term
+
+def evaluate(
+    rows: Rows,
+    term: Term,
+    map: Map,
+    target: NDArray[np.float64],
+    weight_or_none: NDArray[np.float64] | None,
+    w: NDArray[np.float64],
+    alpha: NDArray[np.float64],
+    v: NDArray[np.float64],
+    scratch: NDArray[np.float64],
+    lam: float,
+) -> tuple[float, float, float, int]: ...

@@ -1,0 +1,171 @@
+# The storage of X, row by row: CSR or dense, float32 or float64, with 32 or 64
+# bit indices.  A class only holds the borrowed buffers; how a row is read is
+# written once, below, and specialised by type.
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t
+
+from .regs cimport AnyMap
+
+
+cdef extern from *:
+    """
+    #define proxsdca_prefetch(address) __builtin_prefetch((const void*)(address))
+    """
+    void prefetch_line "proxsdca_prefetch"(const void* address) noexcept nogil
+
+
+cdef enum:
+    BLOCK = 256
+
+
+cdef class Rows:
+    cdef readonly Py_ssize_t n, d, nnz
+    cdef readonly bint sorted           # no column twice in a row
+    cdef object buffers                 # keeps what the pointers point to alive
+
+    # Copy up to BLOCK entries of row i, from the k-th on, and say how many: for
+    # the passes outside the loop, which are written for all storages at once.
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil
+
+
+@cython.final
+cdef class CSR32i32(Rows):
+    cdef const float* data
+    cdef const int32_t* indices
+    cdef const int32_t* indptr
+
+
+@cython.final
+cdef class CSR64i32(Rows):
+    cdef const double* data
+    cdef const int32_t* indices
+    cdef const int32_t* indptr
+
+
+@cython.final
+cdef class CSR32i64(Rows):
+    cdef const float* data
+    cdef const int64_t* indices
+    cdef const int64_t* indptr
+
+
+@cython.final
+cdef class CSR64i64(Rows):
+    cdef const double* data
+    cdef const int64_t* indices
+    cdef const int64_t* indptr
+
+
+@cython.final
+cdef class Dense32(Rows):
+    cdef const float* data
+    cdef Py_ssize_t row_stride
+
+
+@cython.final
+cdef class Dense64(Rows):
+    cdef const double* data
+    cdef Py_ssize_t row_stride
+
+
+@cython.final
+cdef class Strided32(Rows):
+    cdef const float* data
+    cdef Py_ssize_t row_stride, column_stride
+
+
+@cython.final
+cdef class Strided64(Rows):
+    cdef const double* data
+    cdef Py_ssize_t row_stride, column_stride
+
+
+ctypedef fused SparseRows:
+    CSR32i32
+    CSR64i32
+    CSR32i64
+    CSR64i64
+
+ctypedef fused ContiguousRows:
+    Dense32
+    Dense64
+
+ctypedef fused AnyRows:
+    CSR32i32
+    CSR64i32
+    CSR32i64
+    CSR64i64
+    Dense32
+    Dense64
+    Strided32
+    Strided64
+
+
+cdef inline Py_ssize_t start(AnyRows rows, Py_ssize_t i) noexcept nogil:
+    if AnyRows in SparseRows:
+        return rows.indptr[i]
+    else:
+        return i * rows.row_stride
+
+
+cdef inline Py_ssize_t length(AnyRows rows, Py_ssize_t i) noexcept nogil:
+    if AnyRows in SparseRows:
+        return rows.indptr[i + 1] - rows.indptr[i]
+    else:
+        return rows.d
+
+
+cdef inline Py_ssize_t column(AnyRows rows, Py_ssize_t first, Py_ssize_t k) noexcept nogil:
+    if AnyRows in SparseRows:
+        return rows.indices[first + k]
+    else:
+        return k
+
+
+cdef inline double value(AnyRows rows, Py_ssize_t first, Py_ssize_t k) noexcept nogil:
+    if AnyRows in SparseRows or AnyRows in ContiguousRows:
+        return rows.data[first + k]
+    else:
+        return rows.data[first + k * rows.column_stride]
+
+
+cdef inline void prefetch_row(AnyRows rows, Py_ssize_t i) noexcept nogil:
+    cdef Py_ssize_t first = start(rows, i)
+    prefetch_line(&rows.data[first])
+    if AnyRows in SparseRows:
+        prefetch_line(&rows.indices[first])
+
+
+cdef inline double dot(AnyRows rows, Py_ssize_t i, AnyMap map, const double* v) noexcept nogil:
+    """x_i^T grad g*(v), in four partial sums so that additions overlap."""
+    cdef Py_ssize_t first = start(rows, i), count = length(rows, i), k = 0
+    cdef Py_ssize_t j0, j1, j2, j3
+    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
+    while k + 4 <= count:
+        j0 = column(rows, first, k)
+        j1 = column(rows, first, k + 1)
+        j2 = column(rows, first, k + 2)
+        j3 = column(rows, first, k + 3)
+        s0 += value(rows, first, k) * map.at(j0, v[j0])
+        s1 += value(rows, first, k + 1) * map.at(j1, v[j1])
+        s2 += value(rows, first, k + 2) * map.at(j2, v[j2])
+        s3 += value(rows, first, k + 3) * map.at(j3, v[j3])
+        k += 4
+    while k < count:
+        j0 = column(rows, first, k)
+        s0 += value(rows, first, k) * map.at(j0, v[j0])
+        k += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef inline void axpy(AnyRows rows, Py_ssize_t i, double c, AnyMap map, double* v) noexcept nogil:
+    """v += c x_i, entry by entry, so that a column that stands twice is right."""
+    cdef Py_ssize_t first = start(rows, i), count = length(rows, i), k, j
+    cdef double old
+    for k in range(count):
+        j = column(rows, first, k)
+        old = v[j]
+        v[j] = old + c * value(rows, first, k)
+        map.moved(j, old, v[j])

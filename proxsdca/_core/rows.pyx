@@ -1,0 +1,202 @@
+"""The storage of X, and the passes over it that are not part of the loop."""
+
+import numpy as np
+
+from .map cimport Map
+
+
+cdef class Rows:
+    """X by rows, on borrowed buffers that are never written to."""
+
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil:
+        return 0
+
+    def matvec(self, const double[::1] w):
+        """Return X w."""
+        out = np.zeros(self.n)
+        cdef double[::1] margins = out
+        cdef Py_ssize_t columns[BLOCK]
+        cdef double values[BLOCK]
+        cdef Py_ssize_t i, k, m, count
+        with nogil:
+            for i in range(self.n):
+                k = 0
+                while True:
+                    count = self.read(i, k, columns, values)
+                    for m in range(count):
+                        margins[i] += values[m] * w[columns[m]]
+                    k += count
+                    if count < BLOCK:
+                        break
+        return out
+
+    def norms_sq(self, Map map):
+        """Return |x_i|_D'^2 for every row, in the norm that belongs to the map."""
+        out = np.zeros(self.n)
+        cdef double[::1] norms = out
+        cdef double[::1] scratch = np.zeros(1 if self.sorted else self.d)
+        cdef Py_ssize_t columns[BLOCK]
+        cdef double values[BLOCK]
+        cdef Py_ssize_t i, k, m, count
+        with nogil:
+            for i in range(self.n):
+                k = 0
+                while not self.sorted:      # entries of one column add up before they are squared
+                    count = self.read(i, k, columns, values)
+                    for m in range(count):
+                        scratch[columns[m]] += values[m]
+                    k += count
+                    if count < BLOCK:
+                        k = 0
+                        break
+                while True:
+                    count = self.read(i, k, columns, values)
+                    for m in range(count):
+                        if not self.sorted:
+                            values[m] = scratch[columns[m]]
+                            scratch[columns[m]] = 0
+                        norms[i] = map.norm_sq(norms[i], columns[m], values[m])
+                    k += count
+                    if count < BLOCK:
+                        break
+        return out
+
+
+cdef inline Py_ssize_t read_block(AnyRows rows, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                                  double* values) noexcept nogil:
+    cdef Py_ssize_t first = start(rows, i), count = length(rows, i) - k, m
+    count = count if count < BLOCK else BLOCK
+    for m in range(count):
+        columns[m] = column(rows, first, k + m)
+        values[m] = value(rows, first, k + m)
+    return count
+
+
+cdef class CSR32i32(Rows):
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil:
+        return read_block(self, i, k, columns, values)
+
+
+cdef class CSR64i32(Rows):
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil:
+        return read_block(self, i, k, columns, values)
+
+
+cdef class CSR32i64(Rows):
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil:
+        return read_block(self, i, k, columns, values)
+
+
+cdef class CSR64i64(Rows):
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil:
+        return read_block(self, i, k, columns, values)
+
+
+cdef class Dense32(Rows):
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil:
+        return read_block(self, i, k, columns, values)
+
+
+cdef class Dense64(Rows):
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil:
+        return read_block(self, i, k, columns, values)
+
+
+cdef class Strided32(Rows):
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil:
+        return read_block(self, i, k, columns, values)
+
+
+cdef class Strided64(Rows):
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
+                         double* values) noexcept nogil:
+        return read_block(self, i, k, columns, values)
+
+
+ctypedef fused Float32Rows:
+    CSR32i32
+    CSR32i64
+    Dense32
+    Strided32
+
+ctypedef fused Int32Rows:
+    CSR32i32
+    CSR64i32
+
+
+cdef size_t address(array):
+    return array.__array_interface__["data"][0]
+
+
+cdef Rows bind(AnyRows rows, data, indices, indptr, strides):
+    """Point the rows at the buffers; Python's types were checked by the caller."""
+    if AnyRows in Float32Rows:
+        rows.data = <const float*>address(data)
+    else:
+        rows.data = <const double*>address(data)
+    if AnyRows in SparseRows:
+        if AnyRows in Int32Rows:
+            rows.indices = <const int32_t*>address(indices)
+            rows.indptr = <const int32_t*>address(indptr)
+        else:
+            rows.indices = <const int64_t*>address(indices)
+            rows.indptr = <const int64_t*>address(indptr)
+    elif AnyRows in ContiguousRows:
+        rows.row_stride = strides[0]
+    else:
+        rows.row_stride, rows.column_stride = strides
+    rows.buffers = (data, indices, indptr)
+    return rows
+
+
+def csr_rows(data, indices, indptr, Py_ssize_t d, bint sorted):
+    """Rows on CSR parts: contiguous arrays, already validated, both index arrays of one type.
+
+    Parameters
+    ----------
+    data : float32 or float64 array
+    indices, indptr : int32 or int64 arrays
+    d : int
+        The number of columns.
+    sorted : bool
+        Whether the column indices of every row are strictly increasing.
+    """
+    cdef Rows rows
+    kind = (data.dtype.itemsize, indices.dtype.itemsize)
+    if kind == (4, 4):
+        rows = bind[CSR32i32](CSR32i32.__new__(CSR32i32), data, indices, indptr, None)
+    elif kind == (8, 4):
+        rows = bind[CSR64i32](CSR64i32.__new__(CSR64i32), data, indices, indptr, None)
+    elif kind == (4, 8):
+        rows = bind[CSR32i64](CSR32i64.__new__(CSR32i64), data, indices, indptr, None)
+    else:
+        rows = bind[CSR64i64](CSR64i64.__new__(CSR64i64), data, indices, indptr, None)
+    rows.n, rows.d, rows.nnz, rows.sorted = len(indptr) - 1, d, len(data), sorted
+    return rows
+
+
+def dense_rows(array):
+    """Rows on a dense float32 or float64 array with any strides, already validated."""
+    cdef Rows rows
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    # The stride of an axis of length 1 means nothing, whatever numpy reports.
+    if strides[1] == 1 or array.shape[1] == 1:
+        if array.itemsize == 4:
+            rows = bind[Dense32](Dense32.__new__(Dense32), array, None, None, strides)
+        else:
+            rows = bind[Dense64](Dense64.__new__(Dense64), array, None, None, strides)
+    elif array.itemsize == 4:
+        rows = bind[Strided32](Strided32.__new__(Strided32), array, None, None, strides)
+    else:
+        rows = bind[Strided64](Strided64.__new__(Strided64), array, None, None, strides)
+    rows.n, rows.d = array.shape
+    rows.nnz, rows.sorted = rows.n * rows.d, True
+    return rows

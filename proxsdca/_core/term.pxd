@@ -1,0 +1,24 @@
+# What the loop needs of a coordinate it visits.
+#
+# A term is a convex function b -> phi*(-b) together with phi itself.  On the
+# row side it is a loss: b is alpha_i / s_i, y its target, m = x_i^T w.  A term
+# does not know which side it is on; anything with a phi and its conjugate fits.
+
+cdef class Term:
+    cdef readonly double gamma          # phi is (1/gamma)-smooth; 0 where it is not smooth
+    cdef readonly double lipschitz      # the paper's L; infinity where there is none
+
+    cdef double phi(self, double y, double z) noexcept nogil
+    cdef double phi_conj(self, double y, double a) noexcept nogil
+    cdef double phi_slope(self, double y, double z) noexcept nogil
+
+    # Option I: argmin over b' of phi*(-b') + m b' + q/2 (b' - b)^2, q > 0.
+    cdef double best(self, double y, double b, double m, double q) noexcept nogil
+
+    # The domain of b, where phi*(-b) is finite.
+    cdef double lower(self, double y) noexcept nogil
+    cdef double upper(self, double y) noexcept nogil
+
+    # phi and phi* with every summand's absolute value: what their rounding is relative to.
+    cdef double phi_size(self, double y, double z) noexcept nogil
+    cdef double conj_size(self, double y, double a) noexcept nogil

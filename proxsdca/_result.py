@@ -1,0 +1,107 @@
+"""What `solve` returns, and the exceptions and warnings of the package."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from .losses import Loss
+from .regularizers import Regularizer
+
+
+class NumericalError(ArithmeticError):
+    """The numbers of the problem are beyond what double precision can hold."""
+
+
+class ConvergenceWarning(UserWarning):
+    """The target was not reached; the certificate says what was."""
+
+
+class Status(enum.Enum):
+    """Why a run ended."""
+
+    CONVERGED = "gap + rounding is within the target"
+    ROUNDING = "the gap is down to its rounding error, above the target"
+    MAX_EPOCHS = "max_epochs was reached"
+    MAX_SECONDS = "max_seconds was reached"
+
+
+HISTORY = np.dtype(
+    [
+        ("epoch", np.int64),
+        ("seconds", np.float64),
+        ("primal", np.float64),
+        ("dual", np.float64),
+        ("gap", np.float64),
+        ("rounding", np.float64),
+        ("nonzeros", np.int64),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """A solution and what is proven of it: P(w) - min P <= gap + rounding.
+
+    Attributes
+    ----------
+    w : (d,) array
+        The primal solution.
+    intercept : float
+        0: the model has no intercept.
+    alpha : (n,) array
+        The dual solution; with sample weights, alpha_i / s_i is in the domain of phi*.
+    primal, dual, gap : float
+        P(w), D(alpha) and their difference, recomputed from the data.
+    rounding : float
+        A bound on the floating-point error of the gap.
+    converged : bool
+        Whether gap + rounding <= target.
+    target : float
+        max(tol |P(w)|, eps).
+    status : Status
+        Why the run ended.
+    epochs : int
+        Complete passes of n steps.
+    history : structured array
+        One record a gap check: epoch, seconds, primal, dual, gap, rounding, nonzeros (of w).
+    touched, touched_certifying : int
+        Nonzeros of X read by the loop, and by the certificates. A row that is visited counts
+        once, whether or not its step changes v; a certificate reads X once.
+    loss, reg, lam, sigma, option, order
+        What was solved, and how, with all defaults filled in.
+    classes : (2,) array or None
+        The labels that stand for -1 and +1.
+    """
+
+    w: np.ndarray
+    intercept: float
+    alpha: np.ndarray
+    primal: float
+    dual: float
+    gap: float
+    rounding: float
+    converged: bool
+    target: float
+    status: Status
+    epochs: int
+    history: np.ndarray
+    touched: int
+    touched_certifying: int
+    loss: Loss
+    reg: Regularizer
+    lam: float
+    sigma: float
+    option: str
+    order: str
+    classes: np.ndarray | None
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.loss.name} + {self.reg.name}, lam={self.lam:.4g}, "
+            f"sigma={self.sigma:.4g}: primal={self.primal:.10g}, gap={self.gap:.3g} "
+            f"(target {self.target:.3g}), {self.status.name}, epochs={self.epochs}, "
+            f"{np.count_nonzero(self.w)} of {self.w.size} weights nonzero)"
+        )

@@ -1,0 +1,444 @@
+"""Arrays to rows and targets: the only place where bad input is judged.
+
+Nothing here changes what it is given.  A refusal is a ValueError, or a TypeError
+where no value of that type would do, and names the argument, the first bad
+position, the value there, and what is allowed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+import reprlib
+from collections.abc import Collection
+from itertools import chain
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ._core.checks import (
+    first_descent,
+    first_nonfinite,
+    first_nonfinite_2d,
+    first_outside,
+    strictly_increasing,
+)
+from ._core.rows import Rows, csr_rows, dense_rows
+
+Array = NDArray[Any]
+Parts = tuple[Any, Any, Any]
+
+
+class Loss(Protocol):
+    """What a loss says about the targets it allows."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def classification(self) -> bool: ...
+
+    @property
+    def target_min(self) -> float: ...
+
+
+# ---------------------------------------------------------------- matrices
+
+
+def rows(X: Any) -> Rows:
+    """Return the rows of a matrix, on its own memory wherever that can be used.
+
+    Parameters
+    ----------
+    X : matrix of shape (n, d)
+        Sparse in any of scipy's formats, or anything array-like, with real and
+        finite values.  CSR and dense matrices of float32 or float64 are not copied.
+
+    Returns
+    -------
+    Rows
+    """
+    if sparse.issparse(X):
+        return _sparse_rows(X)
+    array = _floats("X", X)
+    _check_shape(array.shape)
+    if (bad := first_nonfinite_2d(array)) is not None:
+        raise _nonfinite_entry(*bad, array[bad])
+    return dense_rows(array)
+
+
+def _sparse_rows(X: Any) -> Rows:
+    # A subclass may answer differently when asked again, and scipy's conversions
+    # trust the indices they are given, beyond the ends of the arrays.  So every
+    # attribute is read once, and scipy converts only what is made of checked parts.
+    layout = X.format
+    if layout not in ("csr", "csc", "bsr", *_COORDINATES):
+        X, layout = X.tocoo(), "coo"
+    shape = _check_shape(X.shape)
+    if layout in _COORDINATES:
+        data, indices, indptr = _from_coordinates(_COORDINATES[layout](X, shape), shape)
+    else:
+        data, indices, indptr = _from_compressed(X, layout, shape)
+    if (k := first_nonfinite(data)) is not None:
+        row = int(np.searchsorted(indptr, k, side="right")) - 1
+        raise _nonfinite_entry(row, int(indices[k]), data[k])
+    return csr_rows(data, indices, indptr, shape[1], strictly_increasing(indptr, indices))
+
+
+def _from_compressed(X: Any, layout: str, shape: tuple[int, int]) -> Parts:
+    """Return the CSR parts of a CSR, CSC or BSR matrix."""
+    n, d = shape
+    data = _floats("X.data", X.data)
+    indices, indptr = _integers({"X.indices": X.indices, "X.indptr": X.indptr})
+    if data.ndim != (axes := 3 if layout == "bsr" else 1):
+        raise ValueError(f"X.data has shape {data.shape}: ndim = {axes} is needed in {layout}")
+    height, width = data.shape[1:] or (1, 1)
+    if not height or not width or n % height or d % width:
+        raise ValueError(f"X has shape {shape}: blocks of shape {(height, width)} do not fit")
+    n_major, n_minor = (d, n) if layout == "csc" else (n // height, d // width)
+
+    if len(indptr) != n_major + 1:
+        raise ValueError(
+            f"X.indptr has length {len(indptr)}: {n_major + 1} is needed as X has shape {shape}"
+        )
+    if indptr[0] != 0:
+        raise ValueError(f"X.indptr[0] = {indptr[0]}: 0 is needed")
+    if (k := first_descent(indptr)) is not None:
+        raise ValueError(
+            f"X.indptr[{k + 1}] = {indptr[k + 1]} after {indptr[k]}: it must not decrease"
+        )
+    used, stored = int(indptr[-1]), min(len(data), len(indices))
+    if used > stored:
+        raise ValueError(f"X.indptr[{n_major}] = {used}: X stores only {stored} entries")
+    data, indices = np.ascontiguousarray(data[:used]), indices[:used]
+    _check_range("X.indices", indices, n_minor)
+    if layout == "csr":
+        return data, indices, indptr
+    container = sparse.csc_array if layout == "csc" else sparse.bsr_array
+    return _csr_parts(container((data, indices, indptr), shape=shape))
+
+
+def _from_coordinates(entries: Parts, shape: tuple[int, int]) -> Parts:
+    """Return the CSR parts of values, rows and columns; duplicates are added."""
+    data = _floats("X.data", entries[0])
+    row, col = _integers({"X.row": entries[1], "X.col": entries[2]})
+    if not data.shape == row.shape == col.shape:
+        raise ValueError(
+            f"X.data, X.row and X.col have shapes {data.shape}, {row.shape} and {col.shape}: "
+            "equal lengths are needed"
+        )
+    _check_range("X.row", row, shape[0])
+    _check_range("X.col", col, shape[1])
+    return _csr_parts(sparse.coo_array((data, (row, col)), shape=shape))
+
+
+def _csr_parts(checked: Any) -> Parts:
+    csr = checked.tocsr()
+    return csr.data, csr.indices, csr.indptr
+
+
+def _coo_entries(X: Any, shape: tuple[int, int]) -> Parts:
+    return X.data, X.row, X.col
+
+
+def _dok_entries(X: Any, shape: tuple[int, int]) -> Parts:
+    entries = list(X.items())
+    return (
+        [value for _, value in entries],
+        [i for (i, _), _ in entries],
+        [j for (_, j), _ in entries],
+    )
+
+
+def _lil_entries(X: Any, shape: tuple[int, int]) -> Parts:
+    columns, values = X.rows, X.data
+    if not len(columns) == len(values) == shape[0]:
+        raise ValueError(
+            f"X.rows and X.data have lengths {len(columns)} and {len(values)}: "
+            f"{shape[0]} is needed as X has shape {shape}"
+        )
+    lengths = [len(row) for row in columns]
+    for i, length in enumerate(lengths):
+        if length != len(values[i]):
+            raise ValueError(
+                f"X.data[{i}] has length {len(values[i])}: {length} is needed as X.rows[{i}] has it"
+            )
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    return list(chain.from_iterable(values)), row, list(chain.from_iterable(columns))
+
+
+def _dia_entries(X: Any, shape: tuple[int, int]) -> Parts:
+    data = _floats("X.data", X.data)
+    (offsets,) = _integers({"X.offsets": X.offsets})
+    if data.ndim != 2 or len(data) != len(offsets):
+        raise ValueError(
+            f"X.data has shape {data.shape}: a row for each of the {len(offsets)} X.offsets "
+            "is needed"
+        )
+    column = np.arange(min(shape[1], data.shape[1]))
+    row = column - offsets[:, None]  # which wraps around only to what is outside
+    diagonal, column = np.nonzero((row >= 0) & (row < shape[0]))
+    return data[diagonal, column], row[diagonal, column], column
+
+
+_COORDINATES = {
+    "coo": _coo_entries,
+    "dok": _dok_entries,
+    "lil": _lil_entries,
+    "dia": _dia_entries,
+}
+
+
+def _check_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    if len(shape) != 2:
+        raise ValueError(f"X has shape {shape}: two dimensions, rows and columns, are needed")
+    if min(shape) < 1:
+        raise ValueError(f"X has shape {shape}: at least one row and one column are needed")
+    return shape[0], shape[1]
+
+
+def _check_range(name: str, indices: Array, stop: int) -> None:
+    if (k := first_outside(indices, stop)) is not None:
+        raise ValueError(f"{name}[{k}] = {indices[k]}: 0 to {stop - 1} is allowed")
+
+
+def _nonfinite_entry(row: int, column: int, value: Any) -> ValueError:
+    return ValueError(f"X[{row}, {column}] = {value}; X must be finite")
+
+
+# ----------------------------------------------------------------- vectors
+
+
+def targets(y: Any, n: int, loss: Loss) -> tuple[NDArray[np.float64], Array | None]:
+    """Return the targets as numbers, and the classes that they stand for.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Numbers or, if the loss is one for classification, two kinds of labels.
+    n : int
+        The number of rows of X.
+    loss : Loss
+
+    Returns
+    -------
+    y : float64 array of shape (n,)
+        New memory; -1 for the smaller class and +1 for the larger.
+    classes : array of shape (2,) or None
+        The two labels in order, None if the loss is one for regression.
+    """
+    if loss.classification:
+        labels = _labels(y, n)
+        classes = _two_classes(labels, loss)
+        return np.where(labels == classes[1], 1.0, -1.0), classes
+    values = _vector("y", y, n, f"X has {n} rows").copy()
+    _check_minimum("y", values, loss.target_min, f" for {loss.name}")
+    return values, None
+
+
+def _labels(y: Any, n: int) -> Array:
+    labels = _array("y", y)
+    if labels.shape != (n,):
+        raise ValueError(f"y has shape {labels.shape}, X has {n} rows")
+    if labels.dtype.kind in "cV":
+        raise TypeError(f"y has dtype {labels.dtype}: labels that can be ordered are needed")
+    values = labels
+    if labels.dtype.kind in "OUST":
+        # Among strings numpy turns the NaN of a list into 'nan', so the list itself is read.
+        values = np.asarray(y, dtype=object)
+        missing = np.array([_is_missing(label) for label in values])
+    else:
+        missing = labels != labels
+    if missing.any():
+        i = int(missing.argmax())
+        raise ValueError(f"y[{i}] = {values[i]}: a label is needed")
+    return labels
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):  # pandas.NA is neither true nor false
+        return True
+
+
+def _two_classes(labels: Array, loss: Loss) -> Array:
+    try:
+        classes = np.unique(labels)
+    except TypeError as error:
+        raise TypeError(f"y holds labels that cannot be ordered: {error}") from error
+    shown = ", ".join(repr(label) for label in classes[:5].tolist())
+    if len(classes) == 1:
+        raise ValueError(f"y holds only the class {shown}: {loss.name} needs two")
+    if len(classes) > 2:
+        dots = ", ..." if len(classes) > 5 else ""
+        raise ValueError(
+            f"y holds {len(classes)} classes ({shown}{dots}): {loss.name} is for exactly two; "
+            "fit one model per class, that class against the rest, or use a regression loss"
+        )
+    return classes
+
+
+def sample_weight(sample_weight: Any, n: int) -> tuple[NDArray[np.float64] | None, float]:
+    """Return s_i = n w_i / sum(w), of mean 1, and sum(w); without weights, None and n.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n,) or None
+        Finite and nonnegative, at least one of them positive.
+    n : int
+        The number of rows of X.
+
+    Returns
+    -------
+    s : float64 array of shape (n,) or None
+    total : float
+    """
+    if sample_weight is None:
+        return None, float(n)
+    weights = _vector("sample_weight", sample_weight, n, f"X has {n} rows")
+    _check_minimum("sample_weight", weights, 0.0)
+    largest = float(weights.max())
+    if largest == 0:
+        raise ValueError("sample_weight is 0 everywhere: at least one weight > 0 is needed")
+    with np.errstate(under="ignore"):
+        relative = weights / largest  # whose sum cannot overflow
+        total = math.fsum(relative.tolist())
+        return relative * (n / total), largest * total
+
+
+def feature_weights(name: str, weights: Any, d: int) -> NDArray[np.float64]:
+    """Return one finite and nonnegative weight for each of the d columns of X."""
+    array = _vector(name, weights, d, f"X has {d} columns")
+    _check_minimum(name, array, 0.0)
+    return array
+
+
+def vector(name: str, value: Any, length: int) -> NDArray[np.float64]:
+    """Return a finite, contiguous float64 vector, uncopied if it is one already."""
+    return _vector(name, value, length, f"shape {(length,)} is needed")
+
+
+def _vector(name: str, value: Any, length: int, needed: str) -> NDArray[np.float64]:
+    array = _floats(name, value)
+    if array.shape != (length,):
+        raise ValueError(f"{name} has shape {array.shape}, {needed}")
+    if (i := first_nonfinite(array)) is not None:
+        raise ValueError(f"{name}[{i}] = {array[i]}: a finite number is needed")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _check_minimum(name: str, values: Array, minimum: float, purpose: str = "") -> None:
+    below = values < minimum
+    if below.any():
+        i = int(below.argmax())
+        raise ValueError(f"{name}[{i}] = {values[i]}: a number >= {minimum:g} is needed{purpose}")
+
+
+# ----------------------------------------------------- anything to an array
+
+
+def _array(name: str, value: Any) -> Array:
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array: fill or drop what is masked first")
+    if sparse.issparse(value):
+        raise TypeError(f"{name} is sparse: a dense array is needed")
+    try:
+        return np.asarray(value)
+    except (ValueError, RuntimeError) as error:
+        raise ValueError(f"{name} cannot be read as an array: {error}") from error
+
+
+def _floats(name: str, value: Any) -> Array:
+    """Return aligned float32 or float64, on the memory of the value where that is such."""
+    array = _array(name, value)
+    if array.dtype == object and hasattr(value, "to_numpy"):
+        # pandas gives objects for columns of several types, and for missing numbers.
+        columns = value.dtypes if array.ndim == 2 else [value.dtype]
+        if all(getattr(column, "kind", "O") in "biuf" for column in columns):
+            array = value.to_numpy(dtype=np.float64, na_value=np.nan)
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind not in "biuf":
+        raise TypeError(f"{name} has dtype {array.dtype}: real numbers are needed")
+    if (
+        array.dtype.type in (np.float32, np.float64)
+        and array.dtype.isnative
+        and array.flags.aligned
+        and not any(stride % size for stride in array.strides)
+    ):
+        return array
+    with np.errstate(all="ignore"):  # what overflows becomes infinite, to be refused
+        return array.astype(np.float32 if (kind, size) == ("f", 4) else np.float64)
+
+
+def _integers(parts: dict[str, Any]) -> list[Array]:
+    """Return index arrays as contiguous int32, or as int64 if one of them needs it."""
+    arrays = {}
+    for name, part in parts.items():
+        array = _array(name, part)
+        if not array.size:  # an empty list has the type of its nothing
+            array = array.astype(np.int32)
+        if array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64):
+            raise TypeError(f"{name} has dtype {array.dtype}: int32 or int64 is needed")
+        if array.ndim != 1:
+            raise ValueError(f"{name} has shape {array.shape}: one dimension is needed")
+        arrays[name] = array
+    common = np.result_type(np.int32, *(array.dtype for array in arrays.values()))
+    return [np.require(array, common, ["C", "A"]) for array in arrays.values()]
+
+
+# ----------------------------------------------------------------- options
+
+
+def positive(name: str, value: Any) -> float:
+    """Return a finite number > 0."""
+    return _number(name, value, ">")
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """Return a finite number >= 0."""
+    return _number(name, value, ">=")
+
+
+def _number(name: str, value: Any, relation: str) -> float:
+    needed = f"a finite number {relation} 0 is needed"
+    if type(value) is np.ndarray and value.size == 1:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise _wrong_type(name, value, needed)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} = {reprlib.repr(value)}: {needed}") from None
+    if not (0 < number < math.inf or (number == 0 and relation == ">=")):
+        raise ValueError(f"{name} = {number}: {needed}")
+    return abs(number)  # no -0.0
+
+
+def count(name: str, value: Any, minimum: int) -> int:
+    """Return an integer that is at least the minimum."""
+    needed = f"an integer >= {minimum} is needed"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise _wrong_type(name, value, needed)
+    if value < minimum:
+        raise ValueError(f"{name} = {value}: {needed}")
+    return int(value)
+
+
+def choice(name: str, value: Any, allowed: Collection[str]) -> str:
+    """Return a string that is one of those allowed."""
+    choices = "Choices: " + ", ".join(map(repr, allowed))
+    if not isinstance(value, str):
+        raise _wrong_type(name, value, f"a string is needed. {choices}")
+    if value not in allowed:
+        near = difflib.get_close_matches(value, allowed, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"{name} = {reprlib.repr(value)} is not known{hint} {choices}")
+    return str(value)
+
+
+def _wrong_type(name: str, value: Any, needed: str) -> TypeError:
+    return TypeError(f"{name} = {reprlib.repr(value)} ({type(value).__name__}): {needed}")
