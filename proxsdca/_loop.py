@@ -102,9 +102,9 @@ class Run:
             if not self._sweep(core):
                 break
             self.epochs += 1
-            estimate = core.excess / rows.n
+            estimate = core.excess / max(1, core.sampled)
             # g(w) >= v^T w / 2, so this is an estimate of P from below
-            primal = (core.loss + 0.5 * core.inner) / rows.n
+            primal = (core.loss + 0.5 * core.inner) / max(1, core.sampled)
             level = max(self.target.level(primal), 1e-15 * abs(primal))
             certificate = None
             if schedule.due(self.epochs, estimate, level):

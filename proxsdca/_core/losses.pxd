@@ -154,12 +154,13 @@ cdef class Logistic(Loss):
 
     cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
         # With t = y b' = sigmoid(u), u is the root of the increasing function
-        # F(u) = u + y m + q (sigmoid(u) - y b).  Newton from u = -y m, where
-        # the root ends up as the run converges; bisection where Newton leaves
-        # the bracket or does not halve F.  As |sigmoid''| <= sigmoid', a
-        # Newton step of length h leaves an error of at most h^2 / 2.
+        # F(u) = u + y m + q (sigmoid(u) - y b).  Halley from u = -y m, where
+        # the root ends up as the run converges; bisection where Halley leaves
+        # the bracket or does not halve F.  As the sigmoid's second and third
+        # derivatives are at most its first, a step of length h leaves an error
+        # of at most h^3 / 2.
         cdef double t0 = y * b, c = y * m
-        cdef double u = -c, e, p, slope, f, h, previous = INFINITY
+        cdef double u = -c, e, p, slope, f, h, bend, previous = INFINITY
         cdef double lo = -c - q * (1 - t0), hi = -c + q * t0
         cdef int _
         # Beyond these the sigmoid is 0 or 1 in double precision.
@@ -178,8 +179,11 @@ cdef class Logistic(Loss):
             else:
                 lo = u
             h = -f / (1 + q * slope)
-            if fabs(h) <= 1e-8 or fabs(h) <= 1e-15 * fabs(u):
-                return y * clip(p + slope * h, 0, 1)
+            bend = q * slope * (1 - 2 * p) / (1 + q * slope)        # F'' / F'
+            if h * bend > -1:
+                h /= 1 + 0.5 * h * bend
+            if fabs(h) <= 1e-5 or fabs(h) <= 1e-15 * fabs(u):
+                return y * clip(p + slope * h * (1 + 0.5 * h * (1 - 2 * p)), 0, 1)
             if lo < u + h < hi and fabs(f) < 0.5 * previous:
                 u += h
             else:
