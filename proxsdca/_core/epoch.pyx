@@ -10,8 +10,7 @@ from libc.float cimport DBL_MIN
 from libc.math cimport isfinite
 
 from .losses cimport (
-    Absolute, AnyTerm, EpsilonInsensitive, Hinge, Huber, Logistic, Poisson, Quantile,
-    SmoothHinge, Squared, SquaredHinge, term_argument,
+    Absolute, AnyTerm, Hinge, Huber, Logistic, SmoothHinge, Squared, SquaredHinge, term_argument,
 )
 from .map cimport Map
 from .regs cimport AnyMap, L1L2Map, L2Map, WeightedL1L2Map
@@ -142,14 +141,8 @@ cdef int with_term(Epoch state, AnyRows rows, AnyMap map,
         sweep(state, rows, map, <Squared>term, order)
     elif isinstance(term, Absolute):
         sweep(state, rows, map, <Absolute>term, order)
-    elif isinstance(term, Quantile):
-        sweep(state, rows, map, <Quantile>term, order)
-    elif isinstance(term, EpsilonInsensitive):
-        sweep(state, rows, map, <EpsilonInsensitive>term, order)
     elif isinstance(term, Huber):
         sweep(state, rows, map, <Huber>term, order)
-    elif isinstance(term, Poisson):
-        sweep(state, rows, map, <Poisson>term, order)
     else:
         sweep(state, rows, map, term, order)
     return 0
