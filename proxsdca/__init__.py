@@ -12,14 +12,16 @@ from importlib.metadata import version as _version
 
 from . import losses, regularizers, theory
 from ._problem import Certificate
-from ._result import ConvergenceWarning, NumericalError, Result, Status
+from ._result import Check, ConvergenceWarning, Interrupted, NumericalError, Result, Status
 from ._solve import certify, solve
 
 __version__ = _version("proxsdca")
 
 __all__ = [
     "Certificate",
+    "Check",
     "ConvergenceWarning",
+    "Interrupted",
     "NumericalError",
     "Result",
     "Status",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from . import _spec, _validate
 from ._core.map import Map
-from ._core.objective import evaluate
+from ._core.objective import evaluate, first_infeasible
 from ._core.rows import Rows
 from ._result import NumericalError
 from .losses import Loss
@@ -37,6 +37,20 @@ class Certificate(NamedTuple):
     rounding: float
 
 
+class Evaluation(NamedTuple):
+    """P(w) and D(alpha), each with a bound on its rounding error."""
+
+    primal: float
+    dual: float
+    error_primal: float
+    error_dual: float
+
+    @property
+    def certificate(self) -> Certificate:
+        rounding = self.error_primal + self.error_dual
+        return Certificate(self.primal, self.dual, self.primal - self.dual, rounding)
+
+
 @dataclass(frozen=True)
 class Problem:
     """P(w) = 1/n sum_i s_i phi(x_i^T w; y_i) + lam g(w), ready for the core."""
@@ -59,8 +73,19 @@ class Problem:
         loss, reg = _spec.loss(loss), _spec.reg(reg)
         rows = _validate.rows(X)
         target, classes = _validate.targets(y, rows.n, loss)
+        if classes is not None:
+            classes.flags.writeable = False
         weight, total = _validate.sample_weight(sample_weight, rows.n)
-        lam = _validate.positive("lam", 1 / total if lam is None else lam)
+        if lam is None:
+            if not 1e-300 < total < 1e300:
+                raise ValueError(
+                    f"sum(sample_weight) = {total!r}: lam = 1 / sum(sample_weight) needs a sum "
+                    "between 1e-300 and 1e300; rescale the weights or give lam"
+                )
+            lam = 1 / total
+        lam = _validate.positive("lam", lam)
+        if not 1e-290 < lam * rows.n < 1e290:
+            raise ValueError(f"lam = {lam!r}: 1e-290 < lam n < 1e290 is needed, n = {rows.n}")
         if reg.sigma_per_lam is None:
             if sigma is not None:
                 raise ValueError(f"sigma = {sigma!r}: reg = {reg.name!r} has no sigma")
@@ -78,24 +103,40 @@ class Problem:
         """1 / (lam n)."""
         return 1 / (self.lam * self.rows.n)
 
-    def certify(
+    def evaluate(
         self, w: np.ndarray, alpha: np.ndarray, v: np.ndarray, scratch: np.ndarray
-    ) -> Certificate:
+    ) -> Evaluation:
         """Recompute P(w) and D(alpha) from the data; v(alpha) is left in v."""
-        primal, dual, rounding, infeasible = evaluate(
-            self.rows, self.loss, self.map, self.target, self.weight, w, alpha, v, scratch, self.lam
-        )
+        problem = self.rows, self.loss, self.map, self.target, self.weight
+        *found, infeasible, underflow = evaluate(*problem, w, alpha, v, scratch, self.lam)
         if infeasible >= 0:
-            s = 1.0 if self.weight is None else float(self.weight[infeasible])
-            domain = self.loss.domain(self.target[infeasible])
-            lower, upper = (float(s * end) if s else 0.0 for end in domain)
-            raise ValueError(
-                f"alpha[{infeasible}] = {float(alpha[infeasible])!r} is outside the domain "
-                f"[{lower!r}, {upper!r}] of phi* for loss {self.loss.name!r}"
-            )
-        if not np.isfinite([primal, dual, rounding]).all():
-            raise NumericalError(
-                f"P(w) = {primal!r}, D(alpha) = {dual!r}, rounding = {rounding!r}: the objective "
-                "overflows; rescale X or y, or take another lam"
-            )
-        return Certificate(primal, dual, primal - dual, rounding)
+            self._refuse("alpha", alpha, infeasible)
+        if underflow:  # rare, and then the bounds must allow for it
+            *found, _, _ = evaluate(*problem, w, alpha, v, scratch, self.lam, 2.0**-1074)
+        return Evaluation(*found)
+
+    def check_domain(self, name: str, alpha: np.ndarray) -> None:
+        """Refuse an alpha outside the domain of phi*."""
+        i = first_infeasible(self.loss, self.target, self.weight, alpha)
+        if i >= 0:
+            self._refuse(name, alpha, i)
+
+    def _refuse(self, name: str, alpha: np.ndarray, i: int) -> NoReturn:
+        s = 1.0 if self.weight is None else float(self.weight[i])
+        lower, upper = (float(s * e) if s else 0.0 for e in self.loss.domain(self.target[i]))
+        raise ValueError(
+            f"{name}[{i}] = {float(alpha[i])!r} is outside the domain [{lower!r}, {upper!r}] "
+            f"of phi* for loss {self.loss.name!r}"
+        )
+
+    def check_finite(self, certificate: Certificate) -> Certificate:
+        """Refuse a certificate that says nothing, because a number overflowed."""
+        if np.isfinite(certificate).all():
+            return certificate
+        norms = self.rows.norms_sq(self.map)
+        i = int(norms.argmax())
+        raise NumericalError(
+            f"P(w) = {certificate.primal!r}, D(alpha) = {certificate.dual!r}, "
+            f"rounding = {certificate.rounding!r}: the objective overflows; the largest row is "
+            f"{i}, |x_i| = {norms[i] ** 0.5:.3g}. Rescale X or y, or take another lam"
+        )

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ._core.order import Stream
+from ._core.order import Stream, alias_table
 
 Seed: TypeAlias = "int | np.random.SeedSequence | np.random.Generator | None"
-ORDERS = ("permutation", "uniform", "cyclic")
+ORDERS = ("permutation", "uniform", "cyclic", "importance")
 
 
 def stream(seed: Seed) -> Stream:
@@ -31,30 +31,40 @@ def stream(seed: Seed) -> Stream:
     return Stream(np.asarray(seed.generate_state(4, np.uint64), np.uint64))
 
 
-def _keep(order: np.ndarray) -> None:
-    """The order of the epoch before."""
-
-
 class Order:
     """Which rows an epoch visits, one epoch after the other.
 
     Parameters
     ----------
-    name : {"permutation", "uniform", "cyclic"}
-        A new permutation each epoch; n independent draws (the paper's); 0 ... n - 1.
-    n : int
+    name : {"permutation", "uniform", "cyclic", "importance"}
+        A new permutation each epoch; independent uniform draws (the paper's); 0 ... n - 1;
+        independent draws by the given probabilities. An epoch has as many visits as rows.
+    rows : (m,) array of intp
+        The rows to visit.
     stream : Stream
+    p : (m,) array, optional
+        What the probabilities of "importance" are proportional to; overwritten.
     """
 
-    def __init__(self, name: str, n: int, stream: Stream) -> None:
-        self._rows = np.arange(n, dtype=np.intp)
-        self._advance = {
-            "permutation": stream.shuffle,
-            "uniform": stream.draw,
-            "cyclic": _keep,
-        }[name]
+    def __init__(
+        self, name: str, rows: np.ndarray, stream: Stream, p: np.ndarray | None = None
+    ) -> None:
+        self._name, self._stream, self._rows = name, stream, rows
+        self._visits = rows if name in ("permutation", "cyclic") else np.empty_like(rows)
+        self._all = len(rows) == 0 or rows[-1] == len(rows) - 1  # as rows ascend, from 0 on
+        if p is not None and len(p):
+            self._keep, self._alias = np.empty_like(p), np.empty(len(p), np.intp)
+            alias_table(p, self._keep, self._alias)
 
     def next(self) -> np.ndarray:
         """The rows of the next epoch; valid until the call after this."""
-        self._advance(self._rows)
-        return self._rows
+        visits = self._visits
+        if self._name == "permutation":
+            self._stream.shuffle(visits)
+        elif self._name == "uniform":
+            self._stream.draw(visits)
+        elif self._name == "importance" and len(visits):
+            self._stream.draw_weighted(visits, self._keep, self._alias)
+        if visits is not self._rows and not self._all:
+            visits[:] = self._rows[visits]  # draws are positions in rows
+        return visits

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._plot import plot
+from ._summary import summary
 from .losses import Loss
 from .regularizers import Regularizer
 
 
 class NumericalError(ArithmeticError):
     """The numbers of the problem are beyond what double precision can hold."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run; `result` is the best that was certified by then."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(f"interrupted after {result.epochs} epochs, gap = {result.gap:.3g}")
+        self.result = result
 
 
 class ConvergenceWarning(UserWarning):
@@ -26,6 +38,21 @@ class Status(enum.Enum):
     ROUNDING = "the gap is down to its rounding error, above the target"
     MAX_EPOCHS = "max_epochs was reached"
     MAX_SECONDS = "max_seconds was reached"
+    STOPPED = "the callback asked to stop"
+    INTERRUPTED = "the run was interrupted"
+
+
+class Check(NamedTuple):
+    """A certificate on the way, as a callback sees it."""
+
+    epoch: int
+    seconds: float
+    primal: float
+    dual: float
+    gap: float
+    rounding: float
+    nonzeros: int
+    target: float
 
 
 HISTORY = np.dtype(
@@ -70,7 +97,7 @@ class Result:
     touched, touched_certifying : int
         Nonzeros of X read by the loop, and by the certificates. A row that is visited counts
         once, whether or not its step changes v; a certificate reads X once.
-    loss, reg, lam, sigma, option, order
+    loss, reg, lam, sigma, option, order, output
         What was solved, and how, with all defaults filled in.
     classes : (2,) array or None
         The labels that stand for -1 and +1.
@@ -96,6 +123,7 @@ class Result:
     sigma: float
     option: str
     order: str
+    output: str
     classes: np.ndarray | None
 
     def __repr__(self) -> str:
@@ -105,3 +133,32 @@ class Result:
             f"(target {self.target:.3g}), {self.status.name}, epochs={self.epochs}, "
             f"{np.count_nonzero(self.w)} of {self.w.size} weights nonzero)"
         )
+
+    def summary(self) -> str:
+        """A short text: the problem, what was reached, and what is proven."""
+        return summary(self)
+
+    def plot(
+        self,
+        *others: Result,
+        labels: Sequence[str] | None = None,
+        x: str = "epochs",
+        axes: Any = None,
+    ) -> Any:
+        """Draw the convergence of primal, dual and gap; needs the extra `plot`.
+
+        Parameters
+        ----------
+        *others : Result
+            Further results for the same picture.
+        labels : sequence of str, optional
+            A name for each result.
+        x : {"epochs", "seconds"}
+        axes : pair of matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return plot((self, *others), labels=labels, x=x, axes=axes)

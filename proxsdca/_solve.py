@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _random, _spec, _validate
-from ._loop import Run, Target
+from ._loop import Plan, Run, Target, logger
+from ._output import OUTPUTS
 from ._problem import Certificate, Problem
 from ._random import Seed
-from ._result import ConvergenceWarning, Result, Status
+from ._result import Check, ConvergenceWarning, Interrupted, Result, Status
 from .losses import Loss
 from .regularizers import Regularizer
 
@@ -31,7 +33,13 @@ def solve(
     max_seconds: float | None = None,
     option: str = "auto",
     order: str = "permutation",
+    output: str = "last",
+    T0: int | None = None,
     seed: Seed = 0,
+    warm_start: Result | ArrayLike | None = None,
+    certify_every: int | None = None,
+    callback: Callable[[Check], object] | None = None,
+    verbose: int = 0,
 ) -> Result:
     """Minimise P(w) = 1/n sum_i s_i phi(x_i^T w; y_i) + lam g(w), with proof.
 
@@ -70,10 +78,30 @@ def solve(
     option : {"auto", "I", "II", "III", "IV", "IV-4L2", "V"}
         The step of Procedure Prox-SDCA. "auto" is Option I, the exact one. "IV-4L2" is Option IV
         with 4 L^2 in the place of |z|^2.
-    order : {"permutation", "uniform", "cyclic"}
-        A new permutation each epoch, independent uniform draws (the paper's), or 0 ... n - 1.
+    order : {"permutation", "uniform", "cyclic", "importance"}
+        A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1, or
+        independent draws with p_i proportional to 1 + |x_i|^2 / (lam gamma n) for smooth losses,
+        half uniform and half proportional to |x_i| for others.
+    output : {"last", "average", "random", "best"}
+        What is returned, and certified: the last iterate; the averages of the iterates w and alpha
+        from step T0 on; a random one of them; or the w of the lowest certified primal with the
+        alpha of the highest certified dual.
+    T0 : int, optional
+        The step from which "average" and "random" take iterates; by default the theorems' for the
+        target, but at most half of the steps that max_epochs allows.
     seed : int, SeedSequence, Generator or None
         Fixes every bit of the result. A Generator is advanced; None takes fresh entropy.
+    warm_start : Result or (m,) array_like, optional
+        Start from this alpha instead of 0, also one found at another lam or sigma. Where m < n,
+        rows were added at the end and start from 0.
+    certify_every : int, optional
+        Certify after every so many epochs, for a detailed history. By default an estimate from the
+        loop decides when, and certificates take at most a tenth of the work.
+    callback : callable, optional
+        Called with a `Check` at every certificate; True stops the run, an exception ends it.
+    verbose : int
+        1 shows a progress line on standard error, 2 a line for each certificate. The logger
+        "proxsdca" is told in any case.
 
     Returns
     -------
@@ -86,6 +114,8 @@ def solve(
         For bad input, naming the argument, the first bad position, the value and what is allowed.
     NumericalError
         Where the numbers of the problem overflow double precision.
+    Interrupted
+        A KeyboardInterrupt whose `result` is the best that was certified before Ctrl-C.
 
     Warns
     -----
@@ -97,32 +127,65 @@ def solve(
         _validate.nonnegative("tol", tol),
         0.0 if eps is None else _validate.nonnegative("eps", eps),
     )
-    max_epochs = _validate.count("max_epochs", max_epochs, 0)
-    if max_seconds is not None:
-        max_seconds = _validate.nonnegative("max_seconds", max_seconds)
-    option = _spec.option(option, problem.loss)
-    order = _validate.choice("order", order, _random.ORDERS)
-    orders = _random.Order(order, problem.rows.n, _random.stream(seed))
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback = {callback!r}: a function of one argument is needed")
+    plan = Plan(
+        option=_spec.option(option, problem.loss),
+        order=_validate.choice("order", order, _random.ORDERS),
+        output=_validate.choice("output", output, OUTPUTS),
+        T0=None if T0 is None else _validate.count("T0", T0, 0),
+        target=target,
+        max_epochs=_validate.count("max_epochs", max_epochs, 0),
+        max_seconds=(
+            None if max_seconds is None else _validate.nonnegative("max_seconds", max_seconds)
+        ),
+        certify_every=(
+            None if certify_every is None else _validate.count("certify_every", certify_every, 1)
+        ),
+        callback=callback,
+        verbose=_validate.count("verbose", verbose, 0),
+        stream=_random.stream(seed),
+    )
+    run = Run(problem, plan, _start(problem, warm_start))
+    try:
+        run.ascend()
+    except KeyboardInterrupt as stop:
+        run.fall_back()
+        raise Interrupted(_result(run)) from stop
+    problem.check_finite(run.certificate)
+    result = _result(run)
+    logger.info("%r", result)
+    if not result.converged:
+        warnings.warn(_advice(result), ConvergenceWarning, stacklevel=2)
+    return result
 
-    run = Run(problem, orders, option, target, max_epochs, max_seconds)
-    certificate = run.ascend()
-    level = target.level(certificate.primal)
-    if run.status is not Status.CONVERGED:
-        warnings.warn(
-            f"gap = {certificate.gap:.3g} (rounding {certificate.rounding:.1g}) after {run.epochs} "
-            f"epochs, target {level:.3g}: {run.status.value}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    for array in (run.w, run.alpha, history := run.records()):
+
+def _start(problem: Problem, warm_start: Result | ArrayLike | None) -> np.ndarray | None:
+    """The alpha to start from, inside the domain and as long as X has rows."""
+    if warm_start is None:
+        return None
+    n = problem.rows.n
+    given = warm_start.alpha if isinstance(warm_start, Result) else warm_start
+    m = min(n, np.size(given))
+    alpha = np.zeros(n)
+    alpha[:m] = _validate.vector("warm_start", given, m)
+    problem.check_domain("warm_start", alpha)
+    return alpha
+
+
+def _result(run: Run) -> Result:
+    """What a run has reached, frozen."""
+    problem, plan, (w, alpha) = run.problem, run.plan, run.pair
+    for array in (w, alpha, history := run.records()):
         array.flags.writeable = False
+    assert run.status is not None
     return Result(
-        w=run.w,
+        w=w,
         intercept=0.0,
-        alpha=run.alpha,
-        **certificate._asdict(),
+        alpha=alpha,
+        **run.certificate._asdict(),
         converged=run.status is Status.CONVERGED,
-        target=level,
+        target=plan.target.level(run.certificate.primal),
         status=run.status,
         epochs=run.epochs,
         history=history,
@@ -132,9 +195,23 @@ def solve(
         reg=problem.reg,
         lam=problem.lam,
         sigma=problem.sigma,
-        option=option,
-        order=order,
+        option=plan.option,
+        order=plan.order,
+        output=plan.output,
         classes=problem.classes,
+    )
+
+
+def _advice(result: Result) -> str:
+    """What was missed, and what would help."""
+    help = {
+        Status.ROUNDING: "the data allow no smaller gap in double precision: take a larger tol",
+        Status.MAX_EPOCHS: "raise max_epochs, tol or lam, or start from this result (warm_start)",
+        Status.MAX_SECONDS: "raise max_seconds, tol or lam, or start from this result (warm_start)",
+    }.get(result.status, "start from this result (warm_start) to go on")
+    return (
+        f"gap = {result.gap:.3g} (rounding {result.rounding:.1g}) after {result.epochs} epochs, "
+        f"target {result.target:.3g}: {result.status.value}; {help}"
     )
 
 
@@ -168,9 +245,10 @@ def certify(
     """
     problem = Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight)
     d = problem.rows.d
-    return problem.certify(
+    evaluation = problem.evaluate(
         _validate.vector("w", w, d),
         _validate.vector("alpha", alpha, problem.rows.n),
         np.empty(d),
         np.empty((d, 2)),
     )
+    return problem.check_finite(evaluation.certificate)

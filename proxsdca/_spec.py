@@ -10,14 +10,14 @@ from .regularizers import REGULARIZERS, Regularizer
 
 def loss(spec: str | Loss) -> Loss:
     """The loss that a name or an object stands for."""
-    if isinstance(spec, Loss):
+    if isinstance(spec, Loss) and type(spec) is not Loss:
         return spec
     return LOSSES[_validate.choice("loss", spec, LOSSES)]()
 
 
 def reg(spec: str | Regularizer) -> Regularizer:
     """The regulariser that a name or an object stands for."""
-    if isinstance(spec, Regularizer):
+    if isinstance(spec, Regularizer) and type(spec) is not Regularizer:
         return spec
     return REGULARIZERS[_validate.choice("reg", spec, REGULARIZERS)]()
 

@@ -306,6 +306,12 @@ def sample_weight(sample_weight: Any, n: int) -> tuple[NDArray[np.float64] | Non
         raise ValueError("sample_weight is 0 everywhere: at least one weight > 0 is needed")
     with np.errstate(under="ignore"):
         relative = weights / largest  # whose sum cannot overflow
+        if (tiny := (relative > 0) & (relative < 1e-300)).any():
+            i = int(tiny.argmax())
+            raise ValueError(
+                f"sample_weight[{i}] = {weights[i]}: 0, or at least 1e-300 of the largest, "
+                f"{largest}, is needed"
+            )
         total = math.fsum(relative.tolist())
         return relative * (n / total), largest * total
 

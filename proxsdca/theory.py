@@ -25,6 +25,21 @@ def lipschitz_steps(
     T0 = max(t0, 4 G/(lam eps) - 2 n + t0), T = T0 + max(n, G/(lam eps)).
     """
     G = 4 * (R * L) ** 2
-    t0 = max(0, math.ceil(n * math.log(2 * lam * n * eps_D / G))) if G > 0 else 0
+    t0 = max(0, math.ceil(n * math.log(2 * lam * n * eps_D / G))) if G > 0 < eps_D else 0
     T0 = max(t0, 4 * G / (lam * eps) - 2 * n + t0)
     return T0, T0 + max(n, G / (lam * eps))
+
+
+def burn_in(
+    n: int, R: float, lam: float, gamma: float, L: float, eps: float, eps_D: float = 1
+) -> float:
+    """T0, after which the averaged and the random output start, by the theorem that applies.
+
+    Theorem 1 with T - T0 = n + R^2/(lam gamma), so that T0 = (n + R^2/(lam gamma)) log(eps_D/eps);
+    Theorem 2 for Lipschitz losses; infinity where there is neither gamma nor L, or eps = 0.
+    """
+    if eps <= 0:
+        return math.inf
+    if gamma > 0:
+        return (n + R**2 / (lam * gamma)) * math.log(max(1.0, eps_D / eps))
+    return lipschitz_steps(n, R, lam, L, eps, eps_D)[0] if math.isfinite(L) else math.inf

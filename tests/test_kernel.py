@@ -32,7 +32,7 @@ def run_core(case, option, epochs, order="permutation", virtual=False, seed=0):
         problem.rows, problem.loss, problem.map, problem.target, problem.weight, curvature, alpha,
         v, scale=problem.scale, q_R=used.max(), option=OPTIONS[option], virtual=virtual,
     )  # fmt: skip
-    orders = _random.Order(order, problem.rows.n, _random.stream(seed))
+    orders = _random.Order(order, np.arange(problem.rows.n), _random.stream(seed))
     visits = []
     for _ in range(epochs):
         rows = orders.next()
@@ -306,7 +306,10 @@ def test_permutations_and_draws_are_uniform():
 
 def test_order_next_visits():
     n = 20
-    orders = {name: _random.Order(name, n, _random.stream(1)) for name in _random.ORDERS}
+    orders = {
+        name: _random.Order(name, np.arange(n), _random.stream(1), np.ones(n))
+        for name in _random.ORDERS
+    }
     assert list(orders["cyclic"].next()) == list(range(n))
     first = orders["permutation"].next().tolist()
     assert sorted(first) == list(range(n))

@@ -177,7 +177,6 @@ def test_max_seconds():
     with pytest.warns(proxsdca.ConvergenceWarning, match="max_seconds"):
         r = case.solve(tol=0.0, max_epochs=10**9, max_seconds=0.2)
     assert r.status is proxsdca.Status.MAX_SECONDS
-    assert r.history["seconds"][-1] < 5
     check = case.certify(r.w, r.alpha)
     assert check.gap == r.gap
 

@@ -118,6 +118,6 @@ def strictly_increasing(const integer[::1] indptr, const integer[::1] indices):
             drops += indices[k] <= indices[k - 1]
         for i in range(1, n):
             k = indptr[i]
-            if indptr[i - 1] < k < nnz:
+            if 0 < k < nnz and indptr[i - 1] < k:
                 drops -= indices[k] <= indices[k - 1]
     return drops == 0

@@ -8,6 +8,7 @@ runs through the same source by virtual calls.
 
 from libc.float cimport DBL_MIN
 from libc.math cimport isfinite
+from libc.stdlib cimport calloc, free
 
 from .losses cimport (
     Absolute, AnyTerm, Hinge, Huber, Logistic, SmoothHinge, Squared, SquaredHinge, term_argument,
@@ -15,8 +16,9 @@ from .losses cimport (
 from .map cimport Map
 from .regs cimport AnyMap, L1L2Map, L2Map, WeightedL1L2Map
 from .rows cimport (
-    AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, Strided32,
-    Strided64, axpy, dot, length, prefetch_line, prefetch_row, prefetch_start,
+    AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Record, Rows, Strided32,
+    Strided64, axpy, axpy_recorded, dot, hold, prefetch_line, prefetch_row,
+    prefetch_start, span,
 )
 from .step cimport excess, step
 from .term cimport Term
@@ -53,8 +55,9 @@ cdef class Epoch:
     cdef Term term
     cdef Map map
     cdef const double[::1] target, weight, curvature
-    cdef public double[::1] alpha, v
-    cdef double scale, q_R
+    cdef double[::1] alpha, v
+    cdef double scale
+    cdef readonly double q_R
     cdef int option
     cdef bint virtual
 
@@ -66,6 +69,11 @@ cdef class Epoch:
     cdef readonly Py_ssize_t visited, changed   # nonzeros of the rows visited, and changed
     cdef readonly Py_ssize_t broken             # the first row whose margin is not finite, or -1
 
+    # Sums of w and alpha over the iterates since `record`, for the averaged output
+    cdef Record* w_record
+    cdef Record* alpha_record
+    cdef readonly Py_ssize_t recorded
+
     def __init__(self, Rows rows, Term term, Map map, const double[::1] target, weight,
                  const double[::1] curvature, double[::1] alpha, double[::1] v, *,
                  double scale, double q_R, int option, bint virtual=False):
@@ -76,6 +84,27 @@ cdef class Epoch:
         self.broken = -1
         self.forget()
         self.reset()
+
+    def __dealloc__(self):
+        free(self.w_record)
+        free(self.alpha_record)
+
+    def record(self):
+        """From here on, sum the iterates w and alpha."""
+        self.w_record = <Record*>calloc(self.v.shape[0], sizeof(Record))
+        self.alpha_record = <Record*>calloc(self.alpha.shape[0], sizeof(Record))
+        if self.w_record == NULL or self.alpha_record == NULL:
+            raise MemoryError
+
+    def average(self, double[::1] w, double[::1] alpha):
+        """Write the means of the recorded w and alpha; there must be at least one."""
+        cdef Py_ssize_t i, j
+        for j in range(w.shape[0]):
+            hold(&self.w_record[j], self.map.at(j, self.v[j]), self.recorded)
+            w[j] = self.w_record[j].total / self.recorded
+        for i in range(alpha.shape[0]):
+            hold(&self.alpha_record[i], self.alpha[i], self.recorded)
+            alpha[i] = self.alpha_record[i].total / self.recorded
 
     def forget(self):
         """Start the sums anew."""
@@ -160,7 +189,8 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef int option = state.option
     cdef double total_excess = 0, total_loss = 0, total_inner = 0
     cdef Py_ssize_t sampled = 0, visited = 0, changed = 0, broken = -1
-    cdef Py_ssize_t count = visits.shape[0], t, i
+    cdef Py_ssize_t count = visits.shape[0], t, i, first, entries, now
+    cdef bint recording = state.w_record != NULL
     # phi and phi* may cost more than the step: in long runs every fourth visit is enough
     cdef Py_ssize_t mask = 3 if count >= 4096 else 0
     cdef double s = 1, y, b, m, q, new
@@ -189,7 +219,8 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
             if not isfinite(m):
                 broken = i
                 break
-            visited += length(rows, i)
+            entries = span(rows, i, &first)
+            visited += entries
             if t & mask == 0:
                 sampled += 1
                 total_excess += s * excess(term, y, b, m)
@@ -197,15 +228,22 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 total_inner += s * b * m
             new = s * step(term, option, y, b, m, q, q_R * s)
             if new != alpha[i]:
-                axpy(rows, i, scale * (new - alpha[i]), map, v)
+                if recording:
+                    now = state.recorded + t + 1
+                    hold(&state.alpha_record[i], alpha[i], now)
+                    axpy_recorded(rows, i, scale * (new - alpha[i]), map, v, state.w_record, now)
+                else:
+                    axpy(rows, i, scale * (new - alpha[i]), map, v)
                 alpha[i] = new
-                changed += length(rows, i)
+                changed += entries
     state.excess += total_excess
     state.loss += total_loss
     state.inner += total_inner
     state.sampled += sampled
     state.visited += visited
     state.changed += changed
+    if recording:
+        state.recorded += count
     if broken >= 0:
         state.broken = broken
     return 0

@@ -4,7 +4,7 @@
 # so that phi* is always taken at a = -b.
 
 cimport cython
-from libc.math cimport INFINITY, exp, fabs, log, log1p
+from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p
 
 from .term cimport Term
 
@@ -42,9 +42,9 @@ cdef inline double wright_omega(double d) noexcept nogil:
     for _ in range(4):
         r = d - s - log(s)
         w = 1 + s
-        c = w * (w + r * (2.0 / 3.0))
-        s *= 1 + r / w * (c - 0.5 * r) / (c - r)
-        if fabs(r) < 1e-5:      # the error shrinks with the fourth power
+        c = w + r * (2.0 / 3.0)
+        s *= 1 + r / w * (c - 0.5 * r / w) / (c - r / w)
+        if fabs(r) < 1e-5 * w:      # the error shrinks with the fourth power
             break
     return s
 
@@ -99,10 +99,6 @@ cdef class SmoothHinge(Loss):
     cdef inline double upper(self, double y) noexcept nogil:
         return 1.0 if y > 0 else 0.0
 
-    cdef inline double phi_size(self, double y, double z) noexcept nogil:
-        # in the linear part the constant cancels against gamma / 2
-        return fabs(self.phi(y, z)) + self.gamma
-
     cdef inline double conj_size(self, double y, double a) noexcept nogil:
         return fabs(a) + 0.5 * self.gamma * a * a
 
@@ -156,18 +152,15 @@ cdef class Logistic(Loss):
         # With t = y b' = sigmoid(u), u is the root of the increasing function
         # F(u) = u + y m + q (sigmoid(u) - y b).  Halley from u = -y m, where
         # the root ends up as the run converges; bisection where Halley leaves
-        # the bracket or does not halve F.  As the sigmoid's second and third
-        # derivatives are at most its first, a step of length h leaves an error
-        # of at most h^3 / 2.
+        # the bracket or does not halve the last move.  As the sigmoid's second
+        # and third derivatives are at most its first, a step of length h leaves
+        # an error of at most h^3 / 2.
         cdef double t0 = y * b, c = y * m
-        cdef double u = -c, e, p, slope, f, h, bend, previous = INFINITY
-        cdef double lo = -c - q * (1 - t0), hi = -c + q * t0
+        cdef double u = -c, e, p, slope, f, h, bend, move = INFINITY
+        # The sigmoid lies in [0, 1], and is 0 or 1 in double precision outside -745 ... 40.
+        cdef double lo = max(-c - q * (1 - t0), min(-c, -745.0))
+        cdef double hi = min(-c + q * t0, max(-c, 40.0))
         cdef int _
-        # Beyond these the sigmoid is 0 or 1 in double precision.
-        e = -745 if -745 < -c else -c
-        lo = lo if lo > e else e
-        e = 40 if 40 > -c else -c
-        hi = hi if hi < e else e
         for _ in range(128):
             e = exp(-fabs(u))
             slope = 1 / (1 + e)
@@ -184,11 +177,10 @@ cdef class Logistic(Loss):
                 h /= 1 + 0.5 * h * bend
             if fabs(h) <= 1e-5 or fabs(h) <= 1e-15 * fabs(u):
                 return y * clip(p + slope * h * (1 + 0.5 * h * (1 - 2 * p)), 0, 1)
-            if lo < u + h < hi and fabs(f) < 0.5 * previous:
-                u += h
-            else:
-                u = 0.5 * (lo + hi)
-            previous = fabs(f)
+            if not (lo < u + h < hi and fabs(h) <= 0.5 * move):
+                h = 0.5 * (lo + hi) - u
+            u += h
+            move = fabs(h)
         return y * clip(p, 0, 1)
 
     cdef inline double lower(self, double y) noexcept nogil:
@@ -288,7 +280,8 @@ cdef class EpsilonInsensitive(Loss):
         return 1.0
 
     cdef inline double phi_size(self, double y, double z) noexcept nogil:
-        return fabs(z - y) + self.eps
+        cdef double r = fabs(z - y)
+        return r + self.eps if r - self.eps > -1e-15 * (r + self.eps) else 0.0
 
     cdef inline double conj_size(self, double y, double a) noexcept nogil:
         return fabs(y * a) + self.eps * fabs(a)
@@ -323,12 +316,25 @@ cdef class Huber(Loss):
 
 @cython.final
 cdef class Poisson(Loss):
+    # Written with r = z - log y and t = y - b so that nothing large cancels
+    # near the fit: phi = y (e^r - 1 - r), phi*(-b) = t log(t / y) + b - b log y.
+
     cdef inline double phi(self, double y, double z) noexcept nogil:
-        return exp(z) - y * z + (xlogx(y) - y)
+        cdef double r
+        if y == 0:
+            return exp(z)
+        r = z - log(y)
+        return y * (expm1(r) - r) if r < 1 else exp(z) - y * (1 + r)
 
     cdef inline double phi_conj(self, double y, double a) noexcept nogil:
         cdef double t = y + a
-        return (xlogx(t) - t) - (xlogx(y) - y) if t >= 0 else INFINITY
+        if t < 0:
+            return INFINITY
+        if a > y:
+            return (xlogx(t) - xlogx(y)) - a
+        if a == 0:
+            return 0.0
+        return (t * log1p(a / y) if t > 0 else 0.0) - a + a * log(y)
 
     cdef inline double phi_slope(self, double y, double z) noexcept nogil:
         return exp(z) - y
@@ -336,18 +342,30 @@ cdef class Poisson(Loss):
     cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
         # t = y - b' solves log t + q t = c: with s = q t, s + log s = c + log q
         cdef double c = m + q * (y - b)
-        cdef double s = wright_omega(c + log(q))
+        cdef double s
+        if not c < 1e300:
+            return b - m / q        # log t is nothing beside q t
+        s = wright_omega(c + log(q))
         return y - (exp(c - s) if s < 1 else s / q)
 
     cdef inline double upper(self, double y) noexcept nogil:
         return y
 
     cdef inline double phi_size(self, double y, double z) noexcept nogil:
-        return exp(z) * (1 + fabs(z)) + fabs(y * z) + fabs(xlogx(y)) + y
+        cdef double r, e
+        if y == 0:
+            return exp(z)
+        r = z - log(y)
+        e = fabs(y * expm1(r)) if r < 1 else exp(z)
+        return e + y * fabs(r) + e * (fabs(r) + fabs(log(y)))       # r itself is rounded
 
     cdef inline double conj_size(self, double y, double a) noexcept nogil:
         cdef double t = y + a
-        return fabs(xlogx(t)) + t + fabs(xlogx(y)) + y
+        if a == 0:
+            return 0.0
+        if a > y:
+            return fabs(xlogx(t)) + fabs(xlogx(y)) + 2 * a
+        return (t * fabs(log1p(a / y)) if t > 0 else 0.0) + fabs(a) * (2 + fabs(log(y)))
 
 
 # The losses that the loop calls statically; any other Term is called virtually,
@@ -365,12 +383,17 @@ ctypedef fused AnyTerm:
 
 
 cdef inline double term_argument(AnyTerm term, double y, double alpha, double s) noexcept nogil:
-    """b = alpha / s, the domain's ends kept where the division rounds past them."""
-    cdef double b = alpha / s
-    cdef double end = term.upper(y)
-    if b > end and b - end <= 4e-16 * fabs(end):
+    """b = alpha / s, moved to the end of the domain where a rounding of s has put it outside.
+
+    How s = n weight / sum(weight) rounds depends on who sums; 64 roundings are forgiven.
+    """
+    cdef double b = alpha / s, end
+    if s == 1:
+        return alpha
+    end = term.upper(y)
+    if b > end and b - end <= 7.2e-15 * fabs(end):
         return end
     end = term.lower(y)
-    if b < end and end - b <= 4e-16 * fabs(end):
+    if b < end and end - b <= 7.2e-15 * fabs(end):
         return end
     return b

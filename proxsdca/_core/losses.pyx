@@ -4,10 +4,12 @@ The formulas stand in losses.pxd.  In all of them z = x_i^T w is the margin,
 y the target, and the dual variable b = alpha_i / s_i enters as phi*(-b).
 """
 
+from numbers import Real
+
 import numpy as np
 
 from libc.float cimport DBL_MIN
-from libc.math cimport INFINITY, isfinite
+from libc.math cimport INFINITY
 
 from .step cimport (
     OPTION_I, OPTION_II, OPTION_III, OPTION_IV, OPTION_IV_4L2, OPTION_V, step,
@@ -23,9 +25,15 @@ OPTIONS = {
 }
 
 
-def _parameter(str name, value, bint allowed, str needed):
-    if not allowed:
-        raise ValueError(f"{name} = {value!r}: {needed} is needed")
+def _number(str name, value, double above, double below, bint closed=False):
+    """The value of a parameter, above < value < below, or above <= value where closed."""
+    bounds = f"a number {'>=' if closed else '>'} {above:g} and < {below:g}"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} = {value!r} ({type(value).__name__}): {bounds} is needed")
+    cdef double x = value
+    if not (above <= x < below if closed else above < x < below):
+        raise ValueError(f"{name} = {value!r}: {bounds} is needed")
+    return x
 
 
 cdef class Loss(Term):
@@ -157,9 +165,8 @@ cdef class SmoothHinge(Loss):
 
     parameters = ("gamma",)
 
-    def __init__(self, double gamma=1.0):
-        _parameter("gamma", gamma, gamma > 0 and isfinite(gamma), "a finite number > 0")
-        self.gamma = gamma
+    def __init__(self, gamma=1.0):
+        self.gamma = _number("gamma", gamma, 0, INFINITY)
         self.lipschitz = 1
         self.classification = True
 
@@ -206,10 +213,9 @@ cdef class Quantile(Loss):
 
     parameters = ("tau",)
 
-    def __init__(self, double tau=0.5):
-        _parameter("tau", tau, 0 < tau < 1, "a number between 0 and 1")
-        self.tau = tau
-        self.lipschitz = max(tau, 1 - tau)
+    def __init__(self, tau=0.5):
+        self.tau = _number("tau", tau, 0, 1)
+        self.lipschitz = max(self.tau, 1 - self.tau)
 
 
 cdef class EpsilonInsensitive(Loss):
@@ -217,9 +223,8 @@ cdef class EpsilonInsensitive(Loss):
 
     parameters = ("eps",)
 
-    def __init__(self, double eps=0.1):
-        _parameter("eps", eps, 0 <= eps < INFINITY, "a finite number >= 0")
-        self.eps = eps
+    def __init__(self, eps=0.1):
+        self.eps = _number("eps", eps, 0, INFINITY, closed=True)
         self.lipschitz = 1
 
 
@@ -231,11 +236,9 @@ cdef class Huber(Loss):
 
     parameters = ("delta",)
 
-    def __init__(self, double delta=1.0):
-        _parameter("delta", delta, 0 < delta < INFINITY, "a finite number > 0")
-        self.delta = delta
+    def __init__(self, delta=1.0):
+        self.delta = self.lipschitz = _number("delta", delta, 0, INFINITY)
         self.gamma = 1
-        self.lipschitz = delta
 
 
 cdef class Poisson(Loss):

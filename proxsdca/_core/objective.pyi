@@ -16,4 +16,11 @@ def evaluate(
     v: NDArray[np.float64],
     scratch: NDArray[np.float64],
     lam: float,
-) -> tuple[float, float, float, int]: ...
+    eta: float = 0.0,
+) -> tuple[float, float, float, float, int, bool]: ...
+def first_infeasible(
+    term: Term,
+    target: NDArray[np.float64],
+    weight_or_none: NDArray[np.float64] | None,
+    alpha: NDArray[np.float64],
+) -> int: ...

@@ -7,21 +7,66 @@ so that the bound on their rounding does not grow with n:
 
     |computed sum - sum| <= u |sum| + (u + 2 (k u)^2) sum of absolute values,
 
-where k counts the summands, each a product rounded once.
+where k counts the summands, each a product rounded once.  The values phi and
+phi* are off by at most EVALUATION roundings of the sizes that each loss states,
+which covers the library's functions (two roundings at most) and the few
+operations around them.  Sample weights s_i = n weight_i / sum are rounded at
+most four times, b = alpha_i / s_i once more: `conj_spread` and a term in v
+cover eight.
 """
 
-from libc.math cimport INFINITY, fabs, fmax
+from libc.math cimport NAN, fabs, fmax, fmin, isnan
 
 from .losses cimport term_argument
 from .map cimport Map
 from .rows cimport BLOCK, Rows
+from .signals cimport PATIENCE, poll
 from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
 from .term cimport Term
 
 
+cdef extern from "<fenv.h>" nogil:
+    ctypedef struct fenv_t:
+        pass
+    int FE_UNDERFLOW
+    int feholdexcept(fenv_t*)
+    int fesetenv(const fenv_t*)
+    int fetestexcept(int)
+
+
+cdef inline double argument(Term term, double y, double alpha, double s) noexcept nogil:
+    """b = alpha_i / s_i, NaN where it is not in the domain; s_i = 0 forces alpha_i = 0."""
+    cdef double b
+    if s == 0:
+        return 0.0 if alpha == 0 else NAN
+    b = term_argument(term, y, alpha, s)
+    return b if term.lower(y) <= b <= term.upper(y) else NAN
+
+
+cdef inline double conj_spread(Term term, double y, double b) noexcept nogil:
+    """How much phi*(-b) moves where b is off by 8 roundings, as alpha_i / s_i may be.
+
+    By convexity the larger change is at one of the ends.
+    """
+    cdef double h = 8 * UNIT * fabs(b), middle = term.phi_conj(y, -b)
+    cdef double below = fmax(b - h, term.lower(y)), above = fmin(b + h, term.upper(y))
+    return fmax(fabs(term.phi_conj(y, -below) - middle), fabs(term.phi_conj(y, -above) - middle))
+
+
+def first_infeasible(Term term, const double[::1] target, weight_or_none,
+                     const double[::1] alpha):
+    """The first row whose alpha lies outside the domain of phi*, or -1."""
+    cdef const double[::1] weight = weight_or_none
+    cdef Py_ssize_t i
+    for i in range(alpha.shape[0]):
+        if isnan(argument(term, target[i], alpha[i], 1 if weight is None else weight[i])):
+            return i
+    return -1
+
+
 def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_none,
              const double[::1] w, const double[::1] alpha, double[::1] v,
-             double[:, ::1] scratch, double lam):
+             double[:, ::1] scratch, double lam, double eta=0.0):
     """Evaluate P(w) and D(alpha), and write v(alpha) into v.
 
     Parameters
@@ -35,35 +80,52 @@ def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_
     scratch : (d, 2) array
         Overwritten.
     lam : float
+    eta : float
+        A bound on what one operation may lose to underflow; 0 if none does.
 
     Returns
     -------
-    primal, dual, rounding : float
-        rounding bounds the error of primal - dual.
+    primal, dual : float
+    error_primal, error_dual : float
+        Bounds on their rounding errors.
     infeasible : int
-        The first row whose alpha lies outside the domain of phi*, or -1; the
-        dual is then minus infinity.
+        The first row whose alpha lies outside the domain of phi*, or -1; if
+        there is one, the other values mean nothing.
+    underflow : bool
+        Whether an operation lost digits to underflow; then only the bounds of
+        a call with eta = 2^-1074 hold.
     """
     cdef const double[::1] weight = weight_or_none
     cdef Py_ssize_t columns[BLOCK]
     cdef double values[BLOCK]
     cdef Py_ssize_t n = rows.n, d = rows.d, i, j, k, m, count, infeasible = -1
+    cdef Py_ssize_t unseen = 0
+    cdef bint nothing = True        # w = 0 and alpha = 0: X is not needed
     cdef Sum losses = Sum(0, 0, 0, 0), conjugates = Sum(0, 0, 0, 0), margin
     cdef double s = 1, a, b, y, z, off, x, p, t, slope, error_p = 0, error_d = 0
-    cdef double primal, dual, g, g_conj, error_g, error_g_conj, slack
+    cdef double primal, dual, g, g_conj, error_g, error_g_conj
     cdef double scale = 1 / (lam * n)
+    # a column may hold as many entries as there are, where rows are not canonical
+    cdef double summands = n if rows.canonical else rows.nnz
+    cdef fenv_t environment
+    cdef bint underflow
     with nogil:
+        feholdexcept(&environment)
         for j in range(d):
             v[j] = scratch[j, 0] = scratch[j, 1] = 0
+            nothing = nothing and w[j] == 0
+        for i in range(n):
+            nothing = nothing and alpha[i] == 0
         for i in range(n):
             y, a = target[i], alpha[i]
-            b = a
             if weight is not None:
                 s = weight[i]
-                b = term_argument(term, y, a, s) if s != 0 else 0.0
+            b = argument(term, y, a, s)
+            if b != a and s != 1:
+                a = s * b       # where alpha_i was put back into the domain, v follows
             margin = Sum(0, 0, 0, 0)
             k = 0
-            while True:
+            while not nothing:
                 count = rows.read(i, k, columns, values)
                 for m in range(count):
                     add(&margin, values[m] * w[columns[m]])
@@ -79,30 +141,38 @@ def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_
                 k += count
                 if count < BLOCK:
                     break
+            unseen += k + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+            if isnan(b):
+                infeasible = i
+                break
             if s == 0:
-                if a != 0 and infeasible < 0:
-                    infeasible = i
                 continue
             z = result(&margin)
-            off = rounding(z, margin.size, margin.count)
-            slope = term.lipschitz
-            if slope == INFINITY:       # by convexity, the slopes at the ends bound all between
-                slope = fmax(fabs(term.phi_slope(y, z - off)), fabs(term.phi_slope(y, z + off)))
+            off = rounding(z, margin.size, margin.count) + margin.count * eta
+            # by convexity, the slopes at the ends bound all between
+            slope = fmax(fabs(term.phi_slope(y, z - off)), fabs(term.phi_slope(y, z + off)))
             add(&losses, s * term.phi(y, z))
-            error_p += s * (slope * off + EVALUATION * UNIT * term.phi_size(y, z))
-            x = term.phi_conj(y, -b)
-            if x == INFINITY:
-                infeasible = i if infeasible < 0 else infeasible
-                continue
-            add(&conjugates, s * x)
-            error_d += s * EVALUATION * UNIT * term.conj_size(y, -b)
+            error_p += s * (slope * off + EVALUATION * UNIT * term.phi_size(y, z) + 4 * eta)
+            add(&conjugates, s * term.phi_conj(y, -b))
+            error_d += s * (EVALUATION * UNIT * term.conj_size(y, -b) + 4 * eta)
+            if weight is not None:
+                error_d += s * conj_spread(term, y, b)
         for j in range(d):
             x = v[j] + scratch[j, 0]
-            off = rounding(x, scratch[j, 1], n)
+            off = rounding(x, scratch[j, 1], summands) + summands * eta
+            if weight is not None:
+                off += 8 * UNIT * scratch[j, 1]     # the rounding of s_i
             v[j] = x * scale
-            scratch[j, 0] = off * scale + 4 * UNIT * fabs(v[j])
+            scratch[j, 0] = off * scale + 4 * UNIT * fabs(v[j]) + eta
         g = map.value(&w[0], d, &error_g)
         g_conj = map.conjugate(&v[0], &scratch[0, 0], d, &error_g_conj)
+        error_g += 4 * d * eta
+        error_g_conj += 4 * d * eta
+        underflow = fetestexcept(FE_UNDERFLOW) != 0
+        fesetenv(&environment)
     x = result(&losses)
     error_p = (error_p + rounding(x, losses.size, n)) / n + lam * error_g
     primal = x / n + lam * g
@@ -111,6 +181,6 @@ def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_
     dual = -x / n - lam * g_conj
     # the divisions, the products with lam and the last sums; a hundredth more
     # covers the rounding of the bounds themselves
-    slack = 4 * UNIT * ((losses.size + conjugates.size) / n + lam * (fabs(g) + fabs(g_conj)))
-    slack = 1.01 * (error_p + error_d + slack)
-    return primal, -INFINITY if infeasible >= 0 else dual, slack, infeasible
+    error_p = 1.01 * (error_p + 4 * UNIT * (losses.size / n + lam * fabs(g)) + 4 * eta)
+    error_d = 1.01 * (error_d + 4 * UNIT * (conjugates.size / n + lam * fabs(g_conj)) + 4 * eta)
+    return primal, dual, error_p, error_d, infeasible, underflow

@@ -2,14 +2,16 @@
 
 from libc.stdint cimport uint64_t
 
+from .signals cimport PATIENCE, poll
+
 
 cdef extern from *:
     """
-    static inline unsigned long long proxsdca_high(unsigned long long a, unsigned long long b,
-                                                   unsigned long long* low) {
+    #include <stdint.h>
+    static inline uint64_t proxsdca_high(uint64_t a, uint64_t b, uint64_t* low) {
         unsigned __int128 product = (unsigned __int128)a * b;
-        *low = (unsigned long long)product;
-        return (unsigned long long)(product >> 64);
+        *low = (uint64_t)product;
+        return (uint64_t)(product >> 64);
     }
     """
     uint64_t multiply_high "proxsdca_high"(uint64_t a, uint64_t b, uint64_t* low) noexcept nogil
@@ -51,6 +53,8 @@ cdef class Stream:
             for t in range(n - 1, 0, -1):
                 k = <Py_ssize_t>self.below(<uint64_t>t + 1)
                 order[t], order[k] = order[k], order[t]
+                if t % PATIENCE == 0:
+                    poll()
 
     def draw(self, Py_ssize_t[::1] order):
         """Fill the order with independent uniform draws of 0 .. n - 1."""
@@ -58,3 +62,66 @@ cdef class Stream:
         with nogil:
             for t in range(n):
                 order[t] = <Py_ssize_t>self.below(<uint64_t>n)
+                if t % PATIENCE == PATIENCE - 1:
+                    poll()
+
+    def draw_weighted(self, Py_ssize_t[::1] order, const double[::1] keep,
+                      const Py_ssize_t[::1] alias):
+        """Fill the order with independent draws from an alias table."""
+        cdef Py_ssize_t t, k, n = keep.shape[0]
+        with nogil:
+            for t in range(order.shape[0]):
+                k = <Py_ssize_t>self.below(<uint64_t>n)
+                order[t] = k if self.uniform() < keep[k] else alias[k]
+                if t % PATIENCE == PATIENCE - 1:
+                    poll()
+
+    cdef inline double uniform(self) noexcept nogil:
+        """In [0, 1), a multiple of 2^-53."""
+        return (self.next() >> 11) * (1.0 / 9007199254740992.0)
+
+    def random(self):
+        """A number in [0, 1)."""
+        return self.uniform()
+
+
+def alias_table(double[::1] p, double[::1] keep, Py_ssize_t[::1] alias):
+    """Walker's table for probabilities proportional to p, by Vose's method.
+
+    A draw takes a column k uniformly, and then k with probability keep[k] or
+    else alias[k]. p is overwritten.
+    """
+    cdef Py_ssize_t n = p.shape[0], k, small, large, first_small = -1, first_large = -1
+    cdef double total = 0
+    with nogil:
+        for k in range(n):
+            total += p[k]
+        # alias doubles as the links of two stacks: columns below and above their share
+        for k in range(n):
+            p[k] = p[k] / total * n
+            if p[k] < 1:
+                alias[k] = first_small
+                first_small = k
+            else:
+                alias[k] = first_large
+                first_large = k
+        while first_small >= 0 and first_large >= 0:
+            small, large = first_small, first_large
+            first_small = alias[small]
+            keep[small] = p[small]
+            alias[small] = large
+            p[large] -= 1 - p[small]
+            if p[large] < 1:
+                first_large = alias[large]
+                alias[large] = first_small
+                first_small = large
+        while first_small >= 0:     # only rounding leaves any of these
+            k = first_small
+            first_small = alias[k]
+            keep[k] = 1
+            alias[k] = k
+        while first_large >= 0:
+            k = first_large
+            first_large = alias[k]
+            keep[k] = 1
+            alias[k] = k

@@ -19,10 +19,23 @@ cdef enum:
     BLOCK = 256
 
 
+cdef struct Record:
+    # A sum over iterates of a number that changes now and then.
+    double total
+    Py_ssize_t since        # the first iterate that is not in the total
+
+
+cdef inline void hold(Record* record, double value, Py_ssize_t until) noexcept nogil:
+    """The value stood from `since` up to, not including, `until`."""
+    record.total += value * (until - record.since)
+    record.since = until
+
+
 cdef class Rows:
     cdef readonly Py_ssize_t n, d, nnz
-    cdef readonly bint sorted           # no column twice in a row
+    cdef readonly bint canonical        # columns strictly increase within each row
     cdef object buffers                 # keeps what the pointers point to alive
+    cdef object parts                   # all of X as contiguous arrays, or None
 
     # Copy up to BLOCK entries of row i, from the k-th on, and say how many: for
     # the passes outside the loop, which are written for all storages at once.
@@ -103,23 +116,29 @@ ctypedef fused AnyRows:
     Strided64
 
 
-cdef inline Py_ssize_t start(AnyRows rows, Py_ssize_t i) noexcept nogil:
-    if AnyRows in SparseRows:
-        return rows.indptr[i]
-    else:
-        return i * rows.row_stride
+# The buffers were validated, but they are the caller's: another thread may write
+# to them during a run.  What is read is therefore confined once more, without a
+# branch; a run on changing data ends in an error, never outside the buffers.
 
-
-cdef inline Py_ssize_t length(AnyRows rows, Py_ssize_t i) noexcept nogil:
+cdef inline Py_ssize_t span(AnyRows rows, Py_ssize_t i, Py_ssize_t* first) noexcept nogil:
+    """How many entries row i has, and where they begin."""
+    cdef Py_ssize_t count
     if AnyRows in SparseRows:
-        return rows.indptr[i + 1] - rows.indptr[i]
+        first[0] = rows.indptr[i]
+        count = rows.indptr[i + 1] - first[0]
+        if first[0] < 0 or count < 0 or count > rows.nnz - first[0]:
+            count = 0
+        return count
     else:
+        first[0] = i * rows.row_stride
         return rows.d
 
 
 cdef inline Py_ssize_t column(AnyRows rows, Py_ssize_t first, Py_ssize_t k) noexcept nogil:
+    cdef size_t j
     if AnyRows in SparseRows:
-        return rows.indices[first + k]
+        j = <size_t>rows.indices[first + k]
+        return j if j < <size_t>rows.d else 0
     else:
         return k
 
@@ -138,16 +157,19 @@ cdef inline void prefetch_start(AnyRows rows, Py_ssize_t i) noexcept nogil:
 
 cdef inline void prefetch_row(AnyRows rows, Py_ssize_t i) noexcept nogil:
     """The first lines of a row; the hardware finds the ones after them by itself."""
-    cdef Py_ssize_t first = start(rows, i)
+    cdef Py_ssize_t first
+    if AnyRows in SparseRows:
+        first = rows.indptr[i]
+        prefetch_line(&rows.indices[first])
+    else:
+        first = i * rows.row_stride
     prefetch_line(&rows.data[first])
     prefetch_line(&rows.data[first] + 8)
-    if AnyRows in SparseRows:
-        prefetch_line(&rows.indices[first])
 
 
 cdef inline double dot(AnyRows rows, Py_ssize_t i, AnyMap map, const double* v) noexcept nogil:
     """x_i^T grad g*(v), in four partial sums so that additions overlap."""
-    cdef Py_ssize_t first = start(rows, i), count = length(rows, i), k = 0
+    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0
     cdef Py_ssize_t j0, j1, j2, j3
     cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
     while k + 4 <= count:
@@ -169,10 +191,23 @@ cdef inline double dot(AnyRows rows, Py_ssize_t i, AnyMap map, const double* v) 
 
 cdef inline void axpy(AnyRows rows, Py_ssize_t i, double c, AnyMap map, double* v) noexcept nogil:
     """v += c x_i, entry by entry, so that a column that stands twice is right."""
-    cdef Py_ssize_t first = start(rows, i), count = length(rows, i), k, j
+    cdef Py_ssize_t first, count = span(rows, i, &first), k, j
     cdef double old
     for k in range(count):
         j = column(rows, first, k)
         old = v[j]
         v[j] = old + c * value(rows, first, k)
+        map.moved(j, old, v[j])
+
+
+cdef inline void axpy_recorded(AnyRows rows, Py_ssize_t i, double c, AnyMap map, double* v,
+                               Record* record, Py_ssize_t now) noexcept nogil:
+    """v += c x_i, adding each w_j that ends here to its sum: w_j changes only when v_j does."""
+    cdef Py_ssize_t first, count = span(rows, i, &first), k, j
+    cdef double old
+    for k in range(count):
+        j = column(rows, first, k)
+        old = v[j]
+        v[j] = old + c * value(rows, first, k)
+        hold(&record[j], map.at(j, old), now)
         map.moved(j, old, v[j])

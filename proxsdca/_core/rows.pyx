@@ -2,7 +2,11 @@
 
 import numpy as np
 
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
+
 from .map cimport Map
+from .signals cimport PATIENCE, poll
 
 
 cdef class Rows:
@@ -35,14 +39,14 @@ cdef class Rows:
         """Return |x_i|_D'^2 for every row, in the norm that belongs to the map."""
         out = np.zeros(self.n)
         cdef double[::1] norms = out
-        cdef double[::1] scratch = np.zeros(1 if self.sorted else self.d)
+        cdef double[::1] scratch = np.zeros(1 if self.canonical else self.d)
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count
+        cdef Py_ssize_t i, k, m, count, unseen = 0
         with nogil:
             for i in range(self.n):
                 k = 0
-                while not self.sorted:      # entries of one column add up before they are squared
+                while not self.canonical:      # entries of one column add up before they are squared
                     count = self.read(i, k, columns, values)
                     for m in range(count):
                         scratch[columns[m]] += values[m]
@@ -53,19 +57,99 @@ cdef class Rows:
                 while True:
                     count = self.read(i, k, columns, values)
                     for m in range(count):
-                        if not self.sorted:
+                        if not self.canonical:
                             values[m] = scratch[columns[m]]
                             scratch[columns[m]] = 0
                         norms[i] = map.norm_sq(norms[i], columns[m], values[m])
                     k += count
                     if count < BLOCK:
                         break
+                unseen += k + 1
+                if unseen > PATIENCE:
+                    unseen = 0
+                    poll()
         return out
+
+    def zero_rows(self, const double[::1] norms):
+        """Return which rows have no entry other than 0; only rows of norm 0 are looked at."""
+        out = np.zeros(self.n, bool)
+        cdef unsigned char[::1] zero = out.view(np.uint8)
+        cdef Py_ssize_t columns[BLOCK]
+        cdef double values[BLOCK]
+        cdef Py_ssize_t i, k, m, count
+        with nogil:
+            for i in range(self.n):
+                zero[i] = norms[i] == 0
+                k = 0
+                while zero[i]:
+                    count = self.read(i, k, columns, values)
+                    for m in range(count):
+                        if values[m] != 0:
+                            zero[i] = 0
+                    k += count
+                    if count < BLOCK:
+                        break
+        return out
+
+    def fingerprint(self):
+        """A number that changes, almost surely, with any bit of X."""
+        cdef uint64_t h = 0x9E3779B97F4A7C15, word
+        cdef Py_ssize_t i, k, m, count, unseen = 0
+        cdef Py_ssize_t columns[BLOCK]
+        cdef double values[BLOCK]
+        if self.parts is not None:
+            for part in self.parts:
+                h = mix(h, hash_bytes(part.reshape(-1, order="A").view(np.uint8)))
+            return h
+        with nogil:
+            for i in range(self.n):
+                k = 0
+                while True:
+                    count = self.read(i, k, columns, values)
+                    for m in range(count):
+                        memcpy(&word, &values[m], sizeof(word))
+                        h = mix(h, word)
+                    k += count
+                    if count < BLOCK:
+                        break
+                unseen += k + 1
+                if unseen > PATIENCE:
+                    unseen = 0
+                    poll()
+        return h
+
+
+cdef inline uint64_t mix(uint64_t h, uint64_t word) noexcept nogil:
+    h = (h ^ word) * <uint64_t>0x9FB21C651E98DF25
+    return h ^ (h >> 32)
+
+
+cdef uint64_t hash_bytes(const unsigned char[::1] view) except? 0:
+    """Four lanes, so that the multiplications overlap."""
+    cdef const unsigned char* bytes = &view[0] if view.shape[0] else NULL
+    cdef Py_ssize_t k = 0, size = view.shape[0], stop
+    cdef uint64_t w[4]
+    cdef uint64_t h0 = 1, h1 = 2, h2 = 3, h3 = 4
+    with nogil:
+        while k + 32 <= size:
+            stop = min(size - 31, k + 32 * PATIENCE)
+            while k < stop:
+                memcpy(w, bytes + k, 32)
+                h0 = mix(h0, w[0])
+                h1 = mix(h1, w[1])
+                h2 = mix(h2, w[2])
+                h3 = mix(h3, w[3])
+                k += 32
+            poll()
+        while k < size:
+            h0 = mix(h0, bytes[k])
+            k += 1
+    return mix(mix(mix(h0, h1), h2), h3)
 
 
 cdef inline Py_ssize_t read_block(AnyRows rows, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                                   double* values) noexcept nogil:
-    cdef Py_ssize_t first = start(rows, i), count = length(rows, i) - k, m
+    cdef Py_ssize_t first, count = span(rows, i, &first) - k, m
     count = count if count < BLOCK else BLOCK
     for m in range(count):
         columns[m] = column(rows, first, k + m)
@@ -154,10 +238,14 @@ cdef Rows bind(AnyRows rows, data, indices, indptr, strides):
     else:
         rows.row_stride, rows.column_stride = strides
     rows.buffers = (data, indices, indptr)
+    if AnyRows in SparseRows:
+        rows.parts = rows.buffers
+    elif data.flags.c_contiguous or data.flags.f_contiguous:
+        rows.parts = (data,)
     return rows
 
 
-def csr_rows(data, indices, indptr, Py_ssize_t d, bint sorted):
+def csr_rows(data, indices, indptr, Py_ssize_t d, bint canonical):
     """Rows on CSR parts: contiguous arrays, already validated, both index arrays of one type.
 
     Parameters
@@ -166,7 +254,7 @@ def csr_rows(data, indices, indptr, Py_ssize_t d, bint sorted):
     indices, indptr : int32 or int64 arrays
     d : int
         The number of columns.
-    sorted : bool
+    canonical : bool
         Whether the column indices of every row are strictly increasing.
     """
     cdef Rows rows
@@ -179,7 +267,7 @@ def csr_rows(data, indices, indptr, Py_ssize_t d, bint sorted):
         rows = bind[CSR32i64](CSR32i64.__new__(CSR32i64), data, indices, indptr, None)
     else:
         rows = bind[CSR64i64](CSR64i64.__new__(CSR64i64), data, indices, indptr, None)
-    rows.n, rows.d, rows.nnz, rows.sorted = len(indptr) - 1, d, len(data), sorted
+    rows.n, rows.d, rows.nnz, rows.canonical = len(indptr) - 1, d, len(data), canonical
     return rows
 
 
@@ -198,5 +286,5 @@ def dense_rows(array):
     else:
         rows = bind[Strided64](Strided64.__new__(Strided64), array, None, None, strides)
     rows.n, rows.d = array.shape
-    rows.nnz, rows.sorted = rows.n * rows.d, True
+    rows.nnz, rows.canonical = rows.n * rows.d, True
     return rows

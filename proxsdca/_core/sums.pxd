@@ -3,8 +3,8 @@
 from libc.math cimport fabs
 
 cdef enum:
-    # A value formed of a handful of correctly rounded operations and library
-    # calls is off by at most this many roundings of its summands' sizes.
+    # A value formed of a handful of operations and library calls is off by at
+    # most this many roundings of its summands' sizes: see objective.pyx.
     EVALUATION = 8
 
 cdef extern from *:
@@ -21,7 +21,7 @@ cdef struct Sum:
 
 
 cdef inline void add(Sum* s, double x) noexcept nogil:
-    """Neumaier's: what total + x loses in rounding is kept in carry."""
+    """Ogita, Rump and Oishi's Sum2: what total + x loses in rounding is kept in carry."""
     cdef double t = s.total + x
     cdef double z = t - s.total
     s.carry += (s.total - (t - z)) + (x - z)

@@ -1,0 +1,116 @@
+"""Which iterate a run returns: the last, the best, the average or a random one.
+
+An output sees the state at the steps that it asks for, and hands over the pair
+(w, alpha) that is certified and returned.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ._core.epoch import Epoch
+from ._core.order import Stream
+from ._core.regs import gradient
+from ._problem import Problem
+
+OUTPUTS = ("last", "average", "random", "best")
+
+
+class State(NamedTuple):
+    """What the loop changes."""
+
+    problem: Problem
+    core: Epoch
+    alpha: np.ndarray
+    v: np.ndarray
+
+
+class Last:
+    """w = grad g*(v) and alpha as they stand. "best" differs only in what is kept of them."""
+
+    pause: float = math.inf  # the step at which the output wants to look at the state
+
+    def __init__(self, state: State) -> None:
+        self._state, self._w = state, np.empty_like(state.v)
+
+    def look(self, step: int) -> None:
+        """The state is that of iterate number `step`, and `step` is `pause`."""
+
+    def ready(self, step: int) -> bool:
+        """Whether the pair is more than the last iterate by now."""
+        return True
+
+    def pair(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pair to certify."""
+        gradient(self._state.problem.map, self._state.v, self._w)
+        return self._w, self._state.alpha
+
+
+class Average(Last):
+    """The averages of the iterates w and alpha from T0 on (ERRATA 5): exact, summed lazily."""
+
+    def __init__(self, state: State, T0: int) -> None:
+        super().__init__(state)
+        problem = state.problem
+        self.pause = self._begin = T0
+        self._alpha = np.empty_like(state.alpha)
+        s = 1.0 if problem.weight is None else problem.weight
+        with np.errstate(invalid="ignore"):  # 0 times infinity: alpha_i = 0 there anyway
+            self._domain = tuple(np.nan_to_num(s * e, nan=0.0, posinf=np.inf, neginf=-np.inf)
+                                 for e in problem.loss.domain(problem.target))  # fmt: skip
+
+    def look(self, step: int) -> None:
+        self.pause = math.inf
+        self._state.core.record()
+
+    def ready(self, step: int) -> bool:
+        return step > self._begin
+
+    def pair(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self._state.core.recorded:
+            return super().pair()
+        self._state.core.average(self._w, self._alpha)
+        # an average lies between what it averages; its rounding may not
+        np.clip(self._alpha, *self._domain, out=self._alpha)
+        return self._w, self._alpha
+
+
+class Random(Last):
+    """One of the iterates T0 ... T - 1, each with the same probability (ERRATA 10).
+
+    T is not known before the run ends, so a later iterate takes the place of the one that is
+    kept with the probability that keeps all equally likely; the steps at which that happens are
+    drawn ahead, and there are about log(T - T0) of them.
+    """
+
+    def __init__(self, state: State, T0: int, stream: Stream) -> None:
+        super().__init__(state)
+        self.pause = self._begin = T0
+        self._stream = stream
+        self._kept: tuple[np.ndarray, np.ndarray] | None = None
+
+    def look(self, step: int) -> None:
+        w, alpha = super().pair()
+        self._kept = w.copy(), alpha.copy()
+        # P(not replaced up to the k-th iterate) = seen / k
+        seen = step - self._begin + 1
+        u = 1 - self._stream.random()
+        self.pause = self._begin + math.floor(seen / u) if seen < u * 2**62 else math.inf
+
+    def ready(self, step: int) -> bool:
+        return self._kept is not None
+
+    def pair(self) -> tuple[np.ndarray, np.ndarray]:
+        return super().pair() if self._kept is None else self._kept
+
+
+def make(name: str, state: State, T0: int, stream: Stream) -> Last:
+    """The output of that name."""
+    if name == "average":
+        return Average(state, T0)
+    if name == "random":
+        return Random(state, T0, stream)
+    return Last(state)
