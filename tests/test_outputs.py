@@ -198,8 +198,8 @@ def test_importance_costs_nothing_on_unit_rows(loss):
     y = np.sign(X @ rng.normal(size=30) + 0.3 * rng.normal(size=1000))
     epochs = {
         order: np.mean([
-            proxsdca.solve(X, y, loss=loss, order=order, tol=1e-4, certify_every=1, seed=seed).epochs
-            for seed in range(10)
+            proxsdca.solve(X, y, loss=loss, order=order, tol=1e-4, certify_every=1, seed=k).epochs
+            for k in range(10)
         ])
         for order in ("uniform", "importance")
     }  # fmt: skip

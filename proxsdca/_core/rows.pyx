@@ -46,7 +46,7 @@ cdef class Rows:
         with nogil:
             for i in range(self.n):
                 k = 0
-                while not self.canonical:      # entries of one column add up before they are squared
+                while not self.canonical:   # entries of one column add up before they are squared
                     count = self.read(i, k, columns, values)
                     for m in range(count):
                         scratch[columns[m]] += values[m]
