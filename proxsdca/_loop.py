@@ -12,7 +12,6 @@ import numpy as np
 
 from . import _output, _random, theory
 from ._core.epoch import Epoch
-from ._core.losses import OPTIONS
 from ._core.order import Stream
 from ._problem import Certificate, Evaluation, Problem
 from ._progress import Progress
@@ -151,9 +150,9 @@ class Run:
 
     def _run(self) -> None:
         plan = self.plan
-        curvature = self._curvature()
+        curvature = self.problem.curvature()
         active = self._settle_zero_rows(curvature)
-        core = self._core(curvature)
+        core = self.problem.epoch(curvature, self.alpha, self.v, plan.option)
         T0 = self._burn_in(core) if plan.T0 is None else plan.T0
         state = _output.State(self.problem, core, self.alpha, self.v)
         self.output = _output.make(plan.output, state, T0, plan.stream)
@@ -252,27 +251,6 @@ class Run:
             self.status = Status.STOPPED
 
     # ------------------------------------------------------------- its parts
-
-    def _core(self, curvature: np.ndarray) -> Epoch:
-        problem, weight = self.problem, self.problem.weight
-        largest = np.max(curvature, where=True if weight is None else weight > 0, initial=0.0)
-        return Epoch(
-            problem.rows, problem.loss, problem.map, problem.target, weight, curvature,
-            self.alpha, self.v,
-            scale=problem.scale, q_R=float(largest), option=OPTIONS[self.plan.option],
-        )  # fmt: skip
-
-    def _curvature(self) -> np.ndarray:
-        """|x_i|_D'^2 / (lam n)."""
-        curvature = self.problem.rows.norms_sq(self.problem.map)
-        with np.errstate(over="ignore"):
-            curvature *= self.problem.scale
-        if not np.isfinite(curvature.max()):
-            i = int(np.flatnonzero(~np.isfinite(curvature))[0])
-            raise NumericalError(
-                f"|x_i|^2 / (lam n) overflows at row {i}: rescale X or take a larger lam"
-            )
-        return curvature
 
     def _settle_zero_rows(self, curvature: np.ndarray) -> np.ndarray:
         """Set alpha_i of all-zero rows to its optimum, -phi'(0), once; return the other rows."""

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from . import _spec, _validate
+from ._core.epoch import Epoch
+from ._core.losses import OPTIONS
 from ._core.map import Map
 from ._core.objective import evaluate, first_infeasible
 from ._core.rows import Rows
@@ -102,6 +104,34 @@ class Problem:
     def scale(self) -> float:
         """1 / (lam n)."""
         return 1 / (self.lam * self.rows.n)
+
+    def curvature(self) -> np.ndarray:
+        """|x_i|_D'^2 / (lam n)."""
+        curvature = self.rows.norms_sq(self.map)
+        with np.errstate(over="ignore"):
+            curvature *= self.scale
+        if not np.isfinite(curvature.max()):
+            i = int(np.flatnonzero(~np.isfinite(curvature))[0])
+            raise NumericalError(
+                f"|x_i|^2 / (lam n) overflows at row {i}: rescale X or take a larger lam"
+            )
+        return curvature
+
+    def epoch(
+        self,
+        curvature: np.ndarray,
+        alpha: np.ndarray,
+        v: np.ndarray,
+        option: str = "I",
+        virtual: bool = False,
+    ) -> Epoch:
+        """The loop for this problem, which will change alpha and v."""
+        used = True if self.weight is None else self.weight > 0
+        return Epoch(
+            self.rows, self.loss, self.map, self.target, self.weight, curvature, alpha, v,
+            scale=self.scale, q_R=float(np.max(curvature, where=used, initial=0.0)),
+            option=OPTIONS[option], virtual=virtual,
+        )  # fmt: skip
 
     def evaluate(
         self, w: np.ndarray, alpha: np.ndarray, v: np.ndarray, scratch: np.ndarray

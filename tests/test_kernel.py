@@ -11,8 +11,6 @@ from scipy import sparse
 
 import proxsdca
 from proxsdca import _random
-from proxsdca._core.epoch import Epoch
-from proxsdca._core.losses import OPTIONS
 from proxsdca._problem import Problem
 
 
@@ -26,12 +24,7 @@ def run_core(case, option, epochs, order="permutation", virtual=False, seed=0):
         case.X, case.y, **{"lam": None, "sigma": None, "sample_weight": None, **case.keywords}
     )
     alpha, v = np.zeros(problem.rows.n), np.zeros(problem.rows.d)
-    curvature = problem.rows.norms_sq(problem.map) * problem.scale
-    used = curvature if problem.weight is None else curvature[problem.weight > 0]
-    core = Epoch(
-        problem.rows, problem.loss, problem.map, problem.target, problem.weight, curvature, alpha,
-        v, scale=problem.scale, q_R=used.max(), option=OPTIONS[option], virtual=virtual,
-    )  # fmt: skip
+    core = problem.epoch(problem.curvature(), alpha, v, option, virtual)
     orders = _random.Order(order, np.arange(problem.rows.n), _random.stream(seed))
     visits = []
     for _ in range(epochs):
@@ -271,11 +264,7 @@ def test_the_dual_never_falls(loss, option, reg):
     case = make(loss, reg, n=12, d=6, seed=3)
     problem = Problem.from_arguments(case.X, case.y, loss, reg, None, None, None)
     alpha, v = np.zeros(12), np.zeros(6)
-    curvature = problem.rows.norms_sq(problem.map) * problem.scale
-    core = Epoch(
-        problem.rows, problem.loss, problem.map, problem.target, None, curvature, alpha, v,
-        scale=problem.scale, q_R=curvature.max(), option=OPTIONS[option],
-    )  # fmt: skip
+    core = problem.epoch(problem.curvature(), alpha, v, option)
     kappa, last, ones = problem.sigma / problem.lam, None, np.ones(12)
     for i in np.random.default_rng(0).integers(0, 12, 150):
         core.run(np.array([i]))

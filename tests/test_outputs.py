@@ -8,8 +8,6 @@ from scipy import sparse
 
 import proxsdca
 from proxsdca import _random, theory
-from proxsdca._core.epoch import Epoch
-from proxsdca._core.losses import OPTIONS
 from proxsdca._core.order import alias_table
 from proxsdca._problem import Problem
 from proxsdca.losses import LOSSES
@@ -38,11 +36,7 @@ def test_the_lazy_average_is_the_naive_one(loss, reg):
     order = _random.Order("uniform", rows, _random.stream(4))
     visits = np.concatenate([order.next().copy() for _ in range(epochs)])
     alpha, v = np.zeros(25), np.zeros(7)
-    curvature = problem.rows.norms_sq(problem.map) * problem.scale
-    core = Epoch(
-        problem.rows, problem.loss, problem.map, problem.target, problem.weight, curvature, alpha,
-        v, scale=problem.scale, q_R=curvature.max(), option=OPTIONS["I"],
-    )  # fmt: skip
+    core = problem.epoch(problem.curvature(), alpha, v)
     ws, alphas = [], []
     for i in visits:
         ws.append(grad_conjugate(reg, v, problem.sigma / problem.lam).copy())

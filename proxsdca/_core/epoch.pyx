@@ -55,7 +55,7 @@ cdef class Epoch:
     cdef Term term
     cdef Map map
     cdef const double[::1] target, weight, curvature
-    cdef double[::1] alpha, v
+    cdef readonly double[::1] alpha, v
     cdef double scale
     cdef readonly double q_R
     cdef int option

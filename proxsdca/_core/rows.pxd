@@ -11,7 +11,9 @@ from .regs cimport AnyMap
 cdef extern from *:
     """
     #define proxsdca_prefetch(address) __builtin_prefetch((const void*)(address))
+    #define proxsdca_outside(j, d) __builtin_expect((size_t)(j) >= (size_t)(d), 0)
     """
+    bint outside "proxsdca_outside"(Py_ssize_t j, Py_ssize_t d) noexcept nogil
     void prefetch_line "proxsdca_prefetch"(const void* address) noexcept nogil
 
 
@@ -117,8 +119,8 @@ ctypedef fused AnyRows:
 
 
 # The buffers were validated, but they are the caller's: another thread may write
-# to them during a run.  What is read is therefore confined once more, without a
-# branch; a run on changing data ends in an error, never outside the buffers.
+# to them during a run.  What is read is therefore confined once more; a run on
+# changing data ends in an error, never outside the buffers.
 
 cdef inline Py_ssize_t span(AnyRows rows, Py_ssize_t i, Py_ssize_t* first) noexcept nogil:
     """How many entries row i has, and where they begin."""
@@ -135,10 +137,12 @@ cdef inline Py_ssize_t span(AnyRows rows, Py_ssize_t i, Py_ssize_t* first) noexc
 
 
 cdef inline Py_ssize_t column(AnyRows rows, Py_ssize_t first, Py_ssize_t k) noexcept nogil:
-    cdef size_t j
+    cdef Py_ssize_t j
     if AnyRows in SparseRows:
-        j = <size_t>rows.indices[first + k]
-        return j if j < <size_t>rows.d else 0
+        j = rows.indices[first + k]
+        if outside(j, rows.d):
+            j = 0
+        return j
     else:
         return k
 

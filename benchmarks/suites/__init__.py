@@ -1,0 +1,1 @@
+"""Timings of proxsdca over its history, run by asv."""

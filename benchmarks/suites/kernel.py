@@ -1,0 +1,23 @@
+"""The kernel of the package, set up as `solve` sets it up but without its loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from proxsdca._core.epoch import Epoch
+from proxsdca._problem import Problem
+
+
+def problem(X: Any, y: np.ndarray, loss: str, reg: str) -> Problem:
+    """The problem at lam = 1/n and, for l1l2, sigma = 0.1/n."""
+    n = X.shape[0]
+    sigma = 0.1 / n if reg == "l1l2" else None
+    return Problem.from_arguments(X, y, loss, reg, 1 / n, sigma, None)
+
+
+def epoch(problem: Problem) -> Epoch:
+    """An Epoch at alpha = 0, with exact steps."""
+    rows = problem.rows
+    return problem.epoch(problem.curvature(), np.zeros(rows.n), np.zeros(rows.d))
