@@ -21,6 +21,7 @@ logger = logging.getLogger("proxsdca")
 
 CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending signals
 SHORT = 30  # epochs; up to here a run has two certificates
+NEAR = 3.0  # times the target: from here on longer runs certify as often as they may
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
 
 
@@ -78,9 +79,11 @@ class Schedule:
         allowed = max(2.0, SHARE * (epoch + self.certificates))
         if self.certificates + 1 + reserve > allowed:
             return False
-        # Without hope of the target a look now and then still repairs the
-        # drift of v and gives the history its points.
-        return self.correction * estimate <= level or epoch >= max(SHORT, 2 * self.last_epoch)
+        if epoch < SHORT:  # every miss counts
+            return self.correction * estimate <= level
+        # Later on the share is there to be used once the target is near, as gaps go up and down;
+        # without hope of it a look now and then repairs the drift of v and gives the history points.
+        return estimate <= NEAR * level or epoch >= 2 * self.last_epoch
 
     def seen(self, epoch: int, estimate: float, gap: float) -> None:
         self.certificates += 1
