@@ -81,8 +81,8 @@ class Schedule:
             return False
         if epoch < SHORT:  # every miss counts
             return self.correction * estimate <= level
-        # Later on the share is there to be used once the target is near, as gaps go up and down;
-        # without hope of it a look now and then repairs the drift of v and gives the history points.
+        # Later on the share is there to be used once the target is near, as gaps go up and down.
+        # Without hope of it a look now and then repairs the drift of v and adds to the history.
         return estimate <= NEAR * level or epoch >= 2 * self.last_epoch
 
     def seen(self, epoch: int, estimate: float, gap: float) -> None:
@@ -101,6 +101,7 @@ class Best:
 
     def see(self, w: np.ndarray, alpha: np.ndarray, found: Evaluation) -> None:
         kept = self.evaluation or Evaluation(math.inf, -math.inf, 0.0, 0.0)
+        self.evaluation = None  # not known while w and alpha change: Ctrl-C may come in between
         if found.primal < kept.primal:
             np.copyto(self.w, w)
             kept = kept._replace(primal=found.primal, error_primal=found.error_primal)
@@ -144,11 +145,10 @@ class Run:
     def fall_back(self) -> None:
         """After an interruption: the best that was certified, at the least w = 0 and alpha = 0."""
         best = self.best
-        if best.evaluation is None:
-            found = self.problem.evaluate(best.w, best.alpha, self.v, self.scratch)
-            best.see(best.w, best.alpha, found)
-        assert best.evaluation is not None
-        self.pair, self.certificate = (best.w, best.alpha), best.evaluation.certificate
+        evaluation = best.evaluation or self.problem.evaluate(
+            best.w, best.alpha, self.v, self.scratch
+        )
+        self.pair, self.certificate = (best.w, best.alpha), evaluation.certificate
         self.status = Status.INTERRUPTED
 
     def _run(self) -> None:
@@ -249,8 +249,8 @@ class Run:
         check = Check(*record, self.plan.target.level(certificate.primal))
         logger.debug("%s", check)
         self.progress(check)
-        callback = self.plan.callback
-        if callback is not None and callback(check) is True and self.status is None:
+        answer = None if self.plan.callback is None else self.plan.callback(check)
+        if isinstance(answer, (bool, np.bool_)) and answer and self.status is None:
             self.status = Status.STOPPED
 
     # ------------------------------------------------------------- its parts

@@ -149,11 +149,11 @@ def solve(
     run = Run(problem, plan, _start(problem, warm_start))
     try:
         run.ascend()
+        problem.check_finite(run.certificate)
+        result = _result(run)
     except KeyboardInterrupt as stop:
         run.fall_back()
         raise Interrupted(_result(run)) from stop
-    problem.check_finite(run.certificate)
-    result = _result(run)
     logger.info("%r", result)
     if not result.converged:
         warnings.warn(_advice(result), ConvergenceWarning, stacklevel=2)

@@ -265,9 +265,18 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
+def _few_values(labels: Array) -> Array:
+    """The distinct values in order; without sorting all, where there are at most two."""
+    if labels.dtype.kind in "biuf":
+        ends = np.unique(np.array([labels.min(), labels.max()], labels.dtype))
+        if ((labels == ends[0]) | (labels == ends[-1])).all():
+            return ends
+    return np.unique(labels)
+
+
 def _two_classes(labels: Array, loss: Loss) -> Array:
     try:
-        classes = np.unique(labels)
+        classes = _few_values(labels)
     except TypeError as error:
         raise TypeError(f"y holds labels that cannot be ordered: {error}") from error
     shown = ", ".join(repr(label) for label in classes[:5].tolist())

@@ -31,6 +31,8 @@ def test_a_true_callback_stops_and_a_truthy_one_does_not():
         r = case.solve(callback=lambda c: c.epoch >= 3, tol=1e-9, certify_every=1)
     assert r.epochs == 3
     assert r.status is proxsdca.Status.STOPPED
+    with pytest.warns(proxsdca.ConvergenceWarning, match="callback"):
+        assert case.solve(callback=lambda c: np.True_, tol=1e-9, certify_every=1).epochs == 1
     again = case.solve(callback=lambda c: "no", tol=1e-3, certify_every=1)
     assert again.converged
 

@@ -8,6 +8,8 @@ and looks for the first offender only when it knows that there is one.
 
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
 
+from .signals cimport PATIENCE, poll
+
 ctypedef fused real:
     float
     double
@@ -21,23 +23,27 @@ cdef inline bint nonfinite(real x) noexcept nogil:
     return x - x != 0       # both NaN and infinity less themselves are NaN
 
 
-cdef bint any_nonfinite(const real* x, Py_ssize_t count, Py_ssize_t stride) noexcept nogil:
+cdef int any_nonfinite(const real* x, Py_ssize_t count, Py_ssize_t stride) except -1 nogil:
     """`stride` is in bytes."""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, begin, end = 0
     cdef int found = 0
-    if stride == sizeof(real):
-        for i in range(count):
-            found |= nonfinite(x[i])
-    else:
-        for i in range(count):
-            found |= nonfinite((<const real*>(<const char*>x + i * stride))[0])
+    while end < count:
+        begin, end = end, min(end + PATIENCE, count)
+        if stride == sizeof(real):
+            for i in range(begin, end):
+                found |= nonfinite(x[i])
+        else:
+            for i in range(begin, end):
+                found |= nonfinite((<const real*>(<const char*>x + i * stride))[0])
+        if end < count:
+            poll()
     return found
 
 
 def first_nonfinite(const real[:] x):
     """Return the position of the first NaN or infinity of a vector, or None."""
     cdef Py_ssize_t i, n = x.shape[0]
-    cdef bint found = False
+    cdef int found = 0
     if n:
         with nogil:
             found = any_nonfinite(&x[0], n, x.strides[0])
@@ -51,7 +57,8 @@ def first_nonfinite_2d(const real[:, :] x):
     """Return (row, column) of the first NaN or infinity of a matrix by rows, or None."""
     cdef Py_ssize_t i, j, n = x.shape[0], d = x.shape[1]
     cdef Py_ssize_t count = n, length = d, outer = x.strides[0], inner = x.strides[1]
-    cdef bint found = False
+    cdef int found = 0
+    cdef Py_ssize_t unseen = 0
     if n == 0 or d == 0:
         return None
     if abs(outer) < abs(inner):     # along memory, whichever way that is
@@ -62,6 +69,10 @@ def first_nonfinite_2d(const real[:, :] x):
         for i in range(count):
             found |= any_nonfinite(<const real*>(<const char*>&x[0, 0] + i * outer),
                                    length, inner)
+            unseen += length
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
     if found:
         for i in range(n):
             for j in range(d):
@@ -71,11 +82,14 @@ def first_nonfinite_2d(const real[:, :] x):
 
 def first_descent(const integer[::1] x):
     """Return the first k with x[k + 1] < x[k], or None."""
-    cdef Py_ssize_t k, last = x.shape[0] - 1
+    cdef Py_ssize_t k, begin, end = 0, last = x.shape[0] - 1
     cdef int found = 0
     with nogil:
-        for k in range(last):
-            found |= x[k + 1] < x[k]
+        while end < last:
+            begin, end = end, min(end + PATIENCE, last)
+            for k in range(begin, end):
+                found |= x[k + 1] < x[k]
+            poll()
     if found:
         for k in range(last):
             if x[k + 1] < x[k]:
@@ -84,21 +98,23 @@ def first_descent(const integer[::1] x):
 
 def first_outside(const integer[::1] x, Py_ssize_t stop):
     """Return the first k where 0 <= x[k] < stop does not hold, or None."""
-    cdef Py_ssize_t k, n = x.shape[0]
+    cdef Py_ssize_t k, begin, end = 0, n = x.shape[0]
     cdef uint32_t largest32 = <uint32_t>min(stop - 1, <Py_ssize_t>INT32_MAX), found32 = 0
     cdef uint64_t largest64 = <uint64_t>(stop - 1), found64 = 0
     cdef bint found
     # An index is negative, or the largest allowed one less the index is, just when
     # the top bit says so; unsigned arithmetic wraps around where signed may not.
     with nogil:
-        if integer is int32_t:
-            for k in range(n):
-                found32 |= <uint32_t>x[k] | (largest32 - <uint32_t>x[k])
-            found = found32 >> 31
-        else:
-            for k in range(n):
-                found64 |= <uint64_t>x[k] | (largest64 - <uint64_t>x[k])
-            found = found64 >> 63
+        while end < n:
+            begin, end = end, min(end + PATIENCE, n)
+            if integer is int32_t:
+                for k in range(begin, end):
+                    found32 |= <uint32_t>x[k] | (largest32 - <uint32_t>x[k])
+            else:
+                for k in range(begin, end):
+                    found64 |= <uint64_t>x[k] | (largest64 - <uint64_t>x[k])
+            poll()
+    found = found32 >> 31 or found64 >> 63
     if found:
         for k in range(n):
             if not 0 <= x[k] < stop:
@@ -110,12 +126,15 @@ def strictly_increasing(const integer[::1] indptr, const integer[::1] indices):
 
     The structure must have been checked: `indptr` rises from 0 to len(indices).
     """
-    cdef Py_ssize_t i, k, n = indptr.shape[0] - 1, nnz = indices.shape[0]
+    cdef Py_ssize_t i, k, begin, end = 1, n = indptr.shape[0] - 1, nnz = indices.shape[0]
     cdef Py_ssize_t drops = 0
     # Each place where the indices fail to rise must be the start of a row.
     with nogil:
-        for k in range(1, nnz):
-            drops += indices[k] <= indices[k - 1]
+        while end < nnz:
+            begin, end = end, min(end + PATIENCE, nnz)
+            for k in range(begin, end):
+                drops += indices[k] <= indices[k - 1]
+            poll()
         for i in range(1, n):
             k = indptr[i]
             if 0 < k < nnz and indptr[i - 1] < k:
