@@ -19,6 +19,7 @@ from ._result import HISTORY, Check, NumericalError, Status
 
 logger = logging.getLogger("proxsdca")
 
+PAGES = 1 << 18  # rows of a new array that are touched at a time
 CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending signals
 SHORT = 30  # epochs; up to here a run has two certificates
 NEAR = 3.0  # times the target: from here on longer runs certify as often as they may
@@ -92,23 +93,34 @@ class Schedule:
             self.correction = min(max(1.25 * gap / estimate, 0.1), 100.0)
 
 
+def zeros(*shape: int) -> np.ndarray:
+    """Zeros whose memory is really there: its pages come in slices, between which Ctrl-C acts,
+    and not all at once in the middle of the kernel."""
+    array = np.empty(shape)
+    for begin in range(0, len(array), PAGES):
+        array[begin : begin + PAGES] = 0
+    return array
+
+
 class Best:
     """The lowest certified P(w) and the highest certified D(alpha), which need not be one pair."""
 
     def __init__(self, n: int, d: int) -> None:
-        self.w, self.alpha = np.zeros(d), np.zeros(n)
+        self.w, self.alpha = zeros(d), zeros(n)
         self.evaluation: Evaluation | None = None
 
-    def see(self, w: np.ndarray, alpha: np.ndarray, found: Evaluation) -> None:
+    def see(self, w: np.ndarray, alpha: np.ndarray, found: Evaluation) -> np.ndarray:
+        """Keep w if it is better; returns the array of w's size that is free after that."""
         kept = self.evaluation or Evaluation(math.inf, -math.inf, 0.0, 0.0)
         self.evaluation = None  # not known while w and alpha change: Ctrl-C may come in between
         if found.primal < kept.primal:
-            np.copyto(self.w, w)
+            self.w, w = w, self.w
             kept = kept._replace(primal=found.primal, error_primal=found.error_primal)
         if found.dual > kept.dual:
             np.copyto(self.alpha, alpha)
             kept = kept._replace(dual=found.dual, error_dual=found.error_dual)
         self.evaluation = kept
+        return w
 
 
 class Run:
@@ -119,8 +131,8 @@ class Run:
         self.problem, self.plan = problem, plan
         self.started = time.perf_counter()
         self.warm = alpha is not None
-        self.alpha = np.zeros(rows.n) if alpha is None else alpha
-        self.v, self.scratch = np.zeros(rows.d), np.empty((rows.d, 2))
+        self.alpha = zeros(rows.n) if alpha is None else alpha
+        self.v, self.scratch = zeros(rows.d), zeros(rows.d, 2)
         self.best = Best(rows.n, rows.d)
         self.epochs = self.steps = self.touched = self.touched_certifying = 0
         self.status: Status | None = None
@@ -157,7 +169,7 @@ class Run:
         active = self._settle_zero_rows(curvature)
         core = self.problem.epoch(curvature, self.alpha, self.v, plan.option)
         T0 = self._burn_in(core) if plan.T0 is None else plan.T0
-        state = _output.State(self.problem, core, self.alpha, self.v)
+        state = _output.State(self.problem, core, self.alpha, self.v, zeros(len(self.v)))
         self.output = _output.make(plan.output, state, T0, plan.stream)
         order = _random.Order(plan.order, active, plan.stream, self._importance(curvature, active))
         limited = plan.max_epochs <= SHORT or plan.max_seconds is not None
@@ -228,7 +240,7 @@ class Run:
         if own:
             core.reset()
         self.touched_certifying += problem.rows.nnz
-        self.best.see(w, alpha, evaluation)
+        self.output.recycle(self.best.see(w, alpha, evaluation))
         self.pair = w, alpha
         if plan.output == "best":
             assert self.best.evaluation is not None

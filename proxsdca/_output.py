@@ -26,6 +26,7 @@ class State(NamedTuple):
     core: Epoch
     alpha: np.ndarray
     v: np.ndarray
+    w: np.ndarray  # room for grad g*(v)
 
 
 class Last:
@@ -34,7 +35,7 @@ class Last:
     pause: float = math.inf  # the step at which the output wants to look at the state
 
     def __init__(self, state: State) -> None:
-        self._state, self._w = state, np.empty_like(state.v)
+        self._state, self._w = state, state.w
 
     def look(self, step: int) -> None:
         """The state is that of iterate number `step`, and `step` is `pause`."""
@@ -42,6 +43,10 @@ class Last:
     def ready(self, step: int) -> bool:
         """Whether the pair is more than the last iterate by now."""
         return True
+
+    def recycle(self, w: np.ndarray) -> None:
+        """An array that the next w may be written to, while the last one may be kept."""
+        self._w = w
 
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
         """The pair to certify."""
@@ -91,6 +96,9 @@ class Random(Last):
         self.pause = self._begin = T0
         self._stream = stream
         self._kept: tuple[np.ndarray, np.ndarray] | None = None
+
+    def recycle(self, w: np.ndarray) -> None:
+        """What is kept is never written to again."""
 
     def look(self, step: int) -> None:
         w, alpha = super().pair()

@@ -67,7 +67,7 @@ def first_infeasible(Term term, const double[::1] target, weight_or_none,
 def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_none,
              const double[::1] w, const double[::1] alpha, double[::1] v,
              double[:, ::1] scratch, double lam, double eta=0.0):
-    """Evaluate P(w) and D(alpha), and write v(alpha) into v.
+    """Evaluate P(w) and D(alpha), and write v(alpha) into v, but where both are 0.
 
     Parameters
     ----------
@@ -95,27 +95,37 @@ def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_
         Whether an operation lost digits to underflow; then only the bounds of
         a call with eta = 2^-1074 hold.
     """
-    cdef const double[::1] weight = weight_or_none
+    cdef fenv_t environment
+    feholdexcept(&environment)      # the flags are read here, and must not show outside
+    try:
+        *found, infeasible = _evaluate(
+            rows, term, map, target, weight_or_none, w, alpha, v, scratch, lam, eta
+        )
+        return *found, infeasible, fetestexcept(FE_UNDERFLOW) != 0
+    finally:
+        fesetenv(&environment)
+
+
+cdef tuple _evaluate(Rows rows, Term term, Map map, const double[::1] target,
+                     const double[::1] weight, const double[::1] w, const double[::1] alpha,
+                     double[::1] v, double[:, ::1] scratch, double lam, double eta):
     cdef Py_ssize_t columns[BLOCK]
     cdef double values[BLOCK]
     cdef Py_ssize_t n = rows.n, d = rows.d, i, j, k, m, count, infeasible = -1
     cdef Py_ssize_t unseen = 0
-    cdef bint nothing = True        # w = 0 and alpha = 0: X is not needed
+    cdef bint nothing = is_zero(w) and is_zero(alpha)       # then X is not needed
     cdef Sum losses = Sum(0, 0, 0, 0), conjugates = Sum(0, 0, 0, 0), margin
     cdef double s = 1, a, b, y, z, off, x, p, t, slope, error_p = 0, error_d = 0
-    cdef double primal, dual, g, g_conj, error_g, error_g_conj
+    cdef double primal, dual, g = 0, g_conj = 0, error_g = 0, error_g_conj = 0
     cdef double scale = 1 / (lam * n)
     # a column may hold as many entries as there are, where rows are not canonical
     cdef double summands = n if rows.canonical else rows.nnz
-    cdef fenv_t environment
-    cdef bint underflow
     with nogil:
-        feholdexcept(&environment)
-        for j in range(d):
-            v[j] = scratch[j, 0] = scratch[j, 1] = 0
-            nothing = nothing and w[j] == 0
-        for i in range(n):
-            nothing = nothing and alpha[i] == 0
+        if not nothing:
+            for j in range(d):
+                v[j] = scratch[j, 0] = scratch[j, 1] = 0
+                if j % PATIENCE == 0:
+                    poll()
         for i in range(n):
             y, a = target[i], alpha[i]
             if weight is not None:
@@ -139,12 +149,12 @@ def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_
                         scratch[j, 1] += fabs(x)
                         v[j] = t
                 k += count
+                unseen += count + 1
+                if unseen > PATIENCE:
+                    unseen = 0
+                    poll()
                 if count < BLOCK:
                     break
-            unseen += k + 1
-            if unseen > PATIENCE:
-                unseen = 0
-                poll()
             if isnan(b):
                 infeasible = i
                 break
@@ -160,19 +170,22 @@ def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_
             error_d += s * (EVALUATION * UNIT * term.conj_size(y, -b) + 4 * eta)
             if weight is not None:
                 error_d += s * conj_spread(term, y, b)
-        for j in range(d):
-            x = v[j] + scratch[j, 0]
-            off = rounding(x, scratch[j, 1], summands) + summands * eta
-            if weight is not None:
-                off += 8 * UNIT * scratch[j, 1]     # the rounding of s_i
-            v[j] = x * scale
-            scratch[j, 0] = off * scale + 4 * UNIT * fabs(v[j]) + eta
-        g = map.value(&w[0], d, &error_g)
-        g_conj = map.conjugate(&v[0], &scratch[0, 0], d, &error_g_conj)
-        error_g += 4 * d * eta
-        error_g_conj += 4 * d * eta
-        underflow = fetestexcept(FE_UNDERFLOW) != 0
-        fesetenv(&environment)
+        if not nothing:
+            for j in range(d):
+                x = v[j] + scratch[j, 0]
+                off = rounding(x, scratch[j, 1], summands) + summands * eta
+                if weight is not None:
+                    off += 8 * UNIT * scratch[j, 1]     # the rounding of s_i
+                v[j] = x * scale
+                scratch[j, 0] = off * scale + 4 * UNIT * fabs(v[j]) + eta
+                if j % PATIENCE == 0:
+                    poll()
+            g = map.value(&w[0], d, &error_g)
+            poll()
+            g_conj = map.conjugate(&v[0], &scratch[0, 0], d, &error_g_conj)
+            poll()
+            error_g += 4 * d * eta
+            error_g_conj += 4 * d * eta
     x = result(&losses)
     error_p = (error_p + rounding(x, losses.size, n)) / n + lam * error_g
     primal = x / n + lam * g
@@ -183,4 +196,12 @@ def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_
     # covers the rounding of the bounds themselves
     error_p = 1.01 * (error_p + 4 * UNIT * (losses.size / n + lam * fabs(g)) + 4 * eta)
     error_d = 1.01 * (error_d + 4 * UNIT * (conjugates.size / n + lam * fabs(g_conj)) + 4 * eta)
-    return primal, dual, error_p, error_d, infeasible, underflow
+    return primal, dual, error_p, error_d, infeasible
+
+
+cdef bint is_zero(const double[::1] x) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(x.shape[0]):
+        if x[k] != 0:
+            return False
+    return True

@@ -62,12 +62,12 @@ cdef class Rows:
                             scratch[columns[m]] = 0
                         norms[i] = map.norm_sq(norms[i], columns[m], values[m])
                     k += count
+                    unseen += count + 1
+                    if unseen > PATIENCE:
+                        unseen = 0
+                        poll()
                     if count < BLOCK:
                         break
-                unseen += k + 1
-                if unseen > PATIENCE:
-                    unseen = 0
-                    poll()
         return out
 
     def zero_rows(self, const double[::1] norms):
@@ -110,12 +110,12 @@ cdef class Rows:
                         memcpy(&word, &values[m], sizeof(word))
                         h = mix(h, word)
                     k += count
+                    unseen += count + 1
+                    if unseen > PATIENCE:
+                        unseen = 0
+                        poll()
                     if count < BLOCK:
                         break
-                unseen += k + 1
-                if unseen > PATIENCE:
-                    unseen = 0
-                    poll()
         return h
 
 
@@ -132,7 +132,7 @@ cdef uint64_t hash_bytes(const unsigned char[::1] view) except? 0:
     cdef uint64_t h0 = 1, h1 = 2, h2 = 3, h3 = 4
     with nogil:
         while k + 32 <= size:
-            stop = min(size - 31, k + 32 * PATIENCE)
+            stop = min(size - 31, k + 8 * PATIENCE)
             while k < stop:
                 memcpy(w, bytes + k, 32)
                 h0 = mix(h0, w[0])
