@@ -17,7 +17,7 @@ from .map cimport Map
 from .regs cimport AnyMap, L1L2Map, L2Map, WeightedL1L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Record, Rows, Strided32,
-    Strided64, axpy, axpy_recorded, dot, hold, prefetch_line, prefetch_row,
+    Strided64, axpy, dot, hold, prefetch_line, prefetch_row,
     prefetch_start, span,
 )
 from .step cimport excess, step
@@ -190,7 +190,8 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef double total_excess = 0, total_loss = 0, total_inner = 0
     cdef Py_ssize_t sampled = 0, visited = 0, changed = 0, broken = -1
     cdef Py_ssize_t count = visits.shape[0], t, i, first, entries, now
-    cdef bint recording = state.w_record != NULL
+    cdef Record* record = state.w_record
+    cdef Py_ssize_t recorded = state.recorded
     # phi and phi* may cost more than the step: in long runs every fourth visit is enough
     cdef Py_ssize_t mask = 3 if count >= 4096 else 0
     cdef double s = 1, y, b, m, q, new
@@ -228,12 +229,10 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 total_inner += s * b * m
             new = s * step(term, option, y, b, m, q, q_R * s)
             if new != alpha[i]:
-                if recording:
-                    now = state.recorded + t + 1
+                now = recorded + t + 1
+                if record != NULL:
                     hold(&state.alpha_record[i], alpha[i], now)
-                    axpy_recorded(rows, i, scale * (new - alpha[i]), map, v, state.w_record, now)
-                else:
-                    axpy(rows, i, scale * (new - alpha[i]), map, v)
+                axpy(rows, i, scale * (new - alpha[i]), map, v, record, now)
                 alpha[i] = new
                 changed += entries
     state.excess += total_excess
@@ -242,7 +241,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     state.sampled += sampled
     state.visited += visited
     state.changed += changed
-    if recording:
+    if record != NULL:
         state.recorded += count
     if broken >= 0:
         state.broken = broken

@@ -193,25 +193,19 @@ cdef inline double dot(AnyRows rows, Py_ssize_t i, AnyMap map, const double* v) 
     return (s0 + s1) + (s2 + s3)
 
 
-cdef inline void axpy(AnyRows rows, Py_ssize_t i, double c, AnyMap map, double* v) noexcept nogil:
-    """v += c x_i, entry by entry, so that a column that stands twice is right."""
+cdef inline void axpy(AnyRows rows, Py_ssize_t i, double c, AnyMap map, double* v,
+                      Record* record, Py_ssize_t now) noexcept nogil:
+    """v += c x_i, entry by entry, so that a column that stands twice is right.
+
+    Where there is a record, each w_j that ends here is added to its sum: w_j changes only
+    when v_j does.
+    """
     cdef Py_ssize_t first, count = span(rows, i, &first), k, j
     cdef double old
     for k in range(count):
         j = column(rows, first, k)
         old = v[j]
         v[j] = old + c * value(rows, first, k)
-        map.moved(j, old, v[j])
-
-
-cdef inline void axpy_recorded(AnyRows rows, Py_ssize_t i, double c, AnyMap map, double* v,
-                               Record* record, Py_ssize_t now) noexcept nogil:
-    """v += c x_i, adding each w_j that ends here to its sum: w_j changes only when v_j does."""
-    cdef Py_ssize_t first, count = span(rows, i, &first), k, j
-    cdef double old
-    for k in range(count):
-        j = column(rows, first, k)
-        old = v[j]
-        v[j] = old + c * value(rows, first, k)
-        hold(&record[j], map.at(j, old), now)
+        if record != NULL:
+            hold(&record[j], map.at(j, old), now)
         map.moved(j, old, v[j])
