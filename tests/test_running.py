@@ -124,6 +124,14 @@ def test_verbose_writes_to_standard_error(capfd):
     assert err.endswith("\n")
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """A background job may have been started with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_soon(delay: float) -> None:
     threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
 
@@ -160,6 +168,7 @@ import os, signal, sys, time, threading, warnings
 import numpy as np, proxsdca
 from scipy import sparse
 warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)    # a background job may ignore it
 delay, shape = float(sys.argv[1]), sys.argv[2]
 rng = np.random.default_rng(0)
 if shape == "long-row":
