@@ -91,7 +91,7 @@ class Result:
     status : Status
         Why the run ended.
     epochs : int
-        Complete passes of n steps.
+        Passes completed: as many steps as there are rows with weight and a nonzero entry.
     history : structured array
         One record a gap check: epoch, seconds, primal, dual, gap, rounding, nonzeros (of w).
     touched, touched_certifying : int
