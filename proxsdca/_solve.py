@@ -164,11 +164,8 @@ def _start(problem: Problem, warm_start: Result | ArrayLike | None) -> np.ndarra
     """The alpha to start from, inside the domain and as long as X has rows."""
     if warm_start is None:
         return None
-    n = problem.rows.n
     given = warm_start.alpha if isinstance(warm_start, Result) else warm_start
-    m = min(n, np.size(given))
-    alpha = np.zeros(n)
-    alpha[:m] = _validate.vector("warm_start", given, m)
+    alpha = _validate.prefix("warm_start", given, problem.rows.n)
     problem.check_domain("warm_start", alpha)
     return alpha
 

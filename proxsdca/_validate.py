@@ -7,9 +7,11 @@ position, the value there, and what is allowed.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import math
 import numbers
+import operator
 import reprlib
 from collections.abc import Collection
 from itertools import chain
@@ -62,7 +64,16 @@ def rows(X: Any) -> Rows:
     Rows
     """
     if sparse.issparse(X):
-        return _sparse_rows(X)
+        try:
+            return _sparse_rows(X)
+        except (TypeError, AttributeError) as error:
+            if str(error).startswith("X"):
+                raise
+            raise TypeError(f"X is not a sparse matrix as scipy makes them: {error}") from error
+        except (ValueError, IndexError, OverflowError) as error:
+            if str(error).startswith("X"):
+                raise
+            raise ValueError(f"X is not a sparse matrix as scipy makes them: {error}") from error
     array = _floats("X", X)
     _check_shape(array.shape)
     if (bad := first_nonfinite_2d(array)) is not None:
@@ -91,8 +102,12 @@ def _sparse_rows(X: Any) -> Rows:
 def _from_compressed(X: Any, layout: str, shape: tuple[int, int]) -> Parts:
     """Return the CSR parts of a CSR, CSC or BSR matrix."""
     n, d = shape
-    data = _floats("X.data", X.data)
-    indices, indptr = _integers({"X.indices": X.indices, "X.indptr": X.indptr})
+    # what scipy converts must stay as it was checked, whatever other threads do to X
+    parts = X.data, X.indices, X.indptr
+    if layout != "csr":
+        parts = copy.copy(parts[0]), copy.copy(parts[1]), copy.copy(parts[2])
+    data = _floats("X.data", parts[0])
+    indices, indptr = _integers({"X.indices": parts[1], "X.indptr": parts[2]})
     if data.ndim != (axes := 3 if layout == "bsr" else 1):
         raise ValueError(f"X.data has shape {data.shape}: ndim = {axes} is needed in {layout}")
     height, width = data.shape[1:] or (1, 1)
@@ -123,8 +138,10 @@ def _from_compressed(X: Any, layout: str, shape: tuple[int, int]) -> Parts:
 
 def _from_coordinates(entries: Parts, shape: tuple[int, int]) -> Parts:
     """Return the CSR parts of values, rows and columns; duplicates are added."""
-    data = _floats("X.data", entries[0])
-    row, col = _integers({"X.row": entries[1], "X.col": entries[2]})
+    # copies, so that what scipy converts is what was checked
+    data, row, col = (copy.copy(part) for part in entries)
+    data = _floats("X.data", data)
+    row, col = _integers({"X.row": row, "X.col": col})
     if not data.shape == row.shape == col.shape:
         raise ValueError(
             f"X.data, X.row and X.col have shapes {data.shape}, {row.shape} and {col.shape}: "
@@ -195,9 +212,12 @@ _COORDINATES = {
 def _check_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     if len(shape) != 2:
         raise ValueError(f"X has shape {shape}: two dimensions, rows and columns, are needed")
-    if min(shape) < 1:
+    n, d = (operator.index(length) for length in shape)
+    if min(n, d) < 1:
         raise ValueError(f"X has shape {shape}: at least one row and one column are needed")
-    return shape[0], shape[1]
+    if max(n, d) >= 2**48:
+        raise ValueError(f"X has shape {shape}: fewer than 2**48 rows and columns are needed")
+    return n, d
 
 
 def _check_range(name: str, indices: Array, stop: int) -> None:
@@ -337,6 +357,16 @@ def vector(name: str, value: Any, length: int) -> NDArray[np.float64]:
     return _vector(name, value, length, f"shape {(length,)} is needed")
 
 
+def prefix(name: str, value: Any, longest: int) -> NDArray[np.float64]:
+    """Return a finite vector of at most that length, at the start of one of that length."""
+    array = _floats(name, value)
+    if array.ndim != 1 or len(array) > longest:
+        raise ValueError(f"{name} has shape {array.shape}, at most {(longest,)} is allowed")
+    whole = np.zeros(longest)
+    whole[: len(array)] = _vector(name, array, len(array), "")
+    return whole
+
+
 def _vector(name: str, value: Any, length: int, needed: str) -> NDArray[np.float64]:
     array = _floats(name, value)
     if array.shape != (length,):
@@ -363,6 +393,8 @@ def _array(name: str, value: Any) -> Array:
         raise TypeError(f"{name} is sparse: a dense array is needed")
     try:
         return np.asarray(value)
+    except TypeError as error:
+        raise TypeError(f"{name} cannot be read as an array: {error}") from error
     except (ValueError, RuntimeError) as error:
         raise ValueError(f"{name} cannot be read as an array: {error}") from error
 
@@ -372,7 +404,8 @@ def _floats(name: str, value: Any) -> Array:
     array = _array(name, value)
     if array.dtype == object and hasattr(value, "to_numpy"):
         # pandas gives objects for columns of several types, and for missing numbers.
-        columns = value.dtypes if array.ndim == 2 else [value.dtype]
+        columns = getattr(value, "dtypes", ()) if array.ndim == 2 else [value.dtype]
+        columns = columns if len(columns) else [array.dtype]
         if all(getattr(column, "kind", "O") in "biuf" for column in columns):
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
     kind, size = array.dtype.kind, array.dtype.itemsize
