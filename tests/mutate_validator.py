@@ -17,7 +17,9 @@ from pathlib import Path
 
 MODULES = ("_validate", "_spec", "_random", "_problem", "_solve", "_loop")
 # Deletions without an effect, by what they delete, and why.
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT = {
+    "raise NumericalError(f'x_i^T w is not": "the certificate is not finite either, and refused",
+}
 
 
 def _raises(node: ast.AST) -> bool:
@@ -112,7 +114,7 @@ def noticed(module: str, k: int, count: int, seed: int) -> str | None:
 
 
 def main(count: int = 10_000, seed: int = 0) -> int:
-    if (wrong := noticed("", -1, min(count, 2000), seed)) is not None:
+    if (wrong := noticed("", -1, count, seed)) is not None:
         print(f"the campaign fails without any deletion: {wrong}")
         return 1
     jobs = [

@@ -124,6 +124,7 @@ OPEN = {
     "labels that become": "labels that are text are read twice",
     "dense claims": "a broadcast matrix is read for hours before the length of y is looked at",
     "as an array is read": "X may change after its validation, before its fingerprint",
+    "scale 1e-160, T0": "theory.burn_in: OverflowError",
     "LyingInt": "an int that compares wrongly is believed",
     "LyingText": "a str that compares wrongly is believed",
 }
@@ -874,7 +875,8 @@ def plant_shape(it: Draft) -> None:
         it.X._shape = shape
     else:
         it.X, it.once = shifty(it.X, shape=[shape, (n, d)]), True
-    note = "junk shape" if shape in JUNK_SHAPES else "of shape"
+    junk = shape in JUNK_SHAPES or isinstance(shape[0], float)
+    note = "junk shape" if junk else "of shape"
     it.fault("X", BOTH, f"{layout} {note} {shape}")
 
 
