@@ -572,6 +572,7 @@ NO_NUMBERS: dict[str, Callable] = {
     "masked in part": lambda a: np.ma.masked_equal(a, a.flat[0]),
     "sparse": lambda a: sparse.csr_array(np.atleast_2d(a.reshape(a.shape[0], -1))),
     "an array of complex": lambda a: Whatever(a + 0j),
+    "frame of objects": lambda a: FakeFrame(a),
 }
 NO_ARRAYS: dict[str, Callable] = {
     "None": lambda a: None,
@@ -584,8 +585,10 @@ NO_ARRAYS: dict[str, Callable] = {
     "deep": lambda a: [[1.0], [[2.0]]],
     "no array": lambda a: Whatever([1.0]),
     "raises ValueError": lambda a: Whatever(ValueError("mine")),
+    "raises TypeError": lambda a: Whatever(TypeError("mine")),
     "raises RuntimeError": lambda a: Whatever(RuntimeError("mine")),
     "raises its own": lambda a: Whatever(Planted()),
+    "interface": lambda a: Interface(),
 }
 
 

@@ -123,6 +123,7 @@ def _judge_refusal(call: Call, error: Exception) -> None:
         return
     named = ARGUMENTS.match(str(error))
     assert named, "no argument is named"
+    assert not str(error).startswith("X is sparse"), "which it may be"
     if call.lenient:
         return
     assert named[1] in call.blame, f"{named[1]} is blamed, not {sorted(call.blame) or 'nothing'}"

@@ -11,7 +11,7 @@ from libc.math cimport isfinite
 from libc.stdlib cimport calloc, free
 
 from .losses cimport (
-    Absolute, AnyTerm, Hinge, Huber, Logistic, SmoothHinge, Squared, SquaredHinge, term_argument,
+    AnyTerm, Hinge, Logistic, SmoothHinge, Squared, SquaredHinge, term_argument,
 )
 from .map cimport Map
 from .regs cimport AnyMap, L1L2Map, L2Map, WeightedL1L2Map
@@ -168,10 +168,6 @@ cdef int with_term(Epoch state, AnyRows rows, AnyMap map,
         sweep(state, rows, map, <Logistic>term, order)
     elif isinstance(term, Squared):
         sweep(state, rows, map, <Squared>term, order)
-    elif isinstance(term, Absolute):
-        sweep(state, rows, map, <Absolute>term, order)
-    elif isinstance(term, Huber):
-        sweep(state, rows, map, <Huber>term, order)
     else:
         sweep(state, rows, map, term, order)
     return 0

@@ -377,8 +377,6 @@ ctypedef fused AnyTerm:
     SquaredHinge
     Logistic
     Squared
-    Absolute
-    Huber
     Term
 
 
