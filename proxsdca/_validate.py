@@ -404,8 +404,8 @@ def _floats(name: str, value: Any) -> Array:
     array = _array(name, value)
     if array.dtype == object and hasattr(value, "to_numpy"):
         # pandas gives objects for columns of several types, and for missing numbers.
-        columns = getattr(value, "dtypes", ()) if array.ndim == 2 else [value.dtype]
-        columns = columns if len(columns) else [array.dtype]
+        columns = value.dtypes if array.ndim == 2 and hasattr(value, "dtypes") else [value]
+        columns = [getattr(column, "dtype", column) for column in columns]
         if all(getattr(column, "kind", "O") in "biuf" for column in columns):
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
     kind, size = array.dtype.kind, array.dtype.itemsize
