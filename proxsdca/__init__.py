@@ -11,6 +11,7 @@ the same certificate for any pair (w, alpha).
 from importlib.metadata import version as _version
 
 from . import losses, regularizers, theory
+from ._path import Path, path, sigma_max
 from ._problem import Certificate
 from ._result import Check, ConvergenceWarning, Interrupted, NumericalError, Result, Status
 from ._solve import certify, solve
@@ -23,11 +24,14 @@ __all__ = [
     "ConvergenceWarning",
     "Interrupted",
     "NumericalError",
+    "Path",
     "Result",
     "Status",
     "certify",
     "losses",
+    "path",
     "regularizers",
+    "sigma_max",
     "solve",
     "theory",
 ]

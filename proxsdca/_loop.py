@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +14,11 @@ import numpy as np
 from . import _output, _random, theory
 from ._core.epoch import Epoch
 from ._core.order import Stream
-from ._problem import Certificate, Evaluation, Problem
+from ._core.rows import Rows
+from ._problem import Certificate, Evaluation, Room
 from ._progress import Progress
 from ._result import HISTORY, Check, NumericalError, Status
+from ._side import Side
 
 logger = logging.getLogger("proxsdca")
 
@@ -69,18 +72,22 @@ class Schedule:
 
     may_end_early: bool
     every: int | None
+    rough: bool  # whether the estimate is only in proportion to the gap
     certificates: int = 0
     last_epoch: int = 0
     correction: float = 1.0
 
-    def due(self, epoch: int, estimate: float, level: float) -> bool:
+    def due(self, epoch: int, passes: float, estimate: float, level: float) -> bool:
+        """Whether to certify now, after so many epochs and passes over all nonzeros."""
         if self.every is not None:
             return epoch % self.every == 0
-        reserve = epoch >= SHORT or self.may_end_early
-        allowed = max(2.0, SHARE * (epoch + self.certificates))
+        if self.rough:
+            return self.correction * estimate <= level and self.certificates <= 3 + 0.5 * passes
+        reserve = passes >= SHORT or self.may_end_early
+        allowed = max(2.0, SHARE * (passes + self.certificates))
         if self.certificates + 1 + reserve > allowed:
             return False
-        if epoch < SHORT:  # every miss counts
+        if passes < SHORT:  # every miss counts
             return self.correction * estimate <= level
         # Later on the share is there to be used once the target is near, as gaps go up and down.
         # Without hope of it a look now and then repairs the drift of v and adds to the history.
@@ -90,7 +97,8 @@ class Schedule:
         self.certificates += 1
         self.last_epoch = epoch
         if estimate > 0 and math.isfinite(gap):
-            self.correction = min(max(1.25 * gap / estimate, 0.1), 100.0)
+            least = 1e-6 if self.rough else 0.1
+            self.correction = min(max(1.25 * gap / estimate, least), 100.0)
 
 
 def zeros(*shape: int) -> np.ndarray:
@@ -102,6 +110,15 @@ def zeros(*shape: int) -> np.ndarray:
     return array
 
 
+@contextmanager
+def unchanged(storage: Rows) -> Iterator[None]:
+    """Refuse what was computed on data that changed meanwhile."""
+    before = storage.fingerprint()
+    yield
+    if storage.fingerprint() != before:
+        raise ValueError("X changed while it was being solved: its memory must be left alone")
+
+
 class Best:
     """The lowest certified P(w) and the highest certified D(alpha), which need not be one pair."""
 
@@ -109,31 +126,31 @@ class Best:
         self.w, self.alpha = zeros(d), zeros(n)
         self.evaluation: Evaluation | None = None
 
-    def see(self, w: np.ndarray, alpha: np.ndarray, found: Evaluation) -> np.ndarray:
-        """Keep w if it is better; returns the array of w's size that is free after that."""
-        kept = self.evaluation or Evaluation(math.inf, -math.inf, 0.0, 0.0)
+    def see(self, w: np.ndarray, alpha: np.ndarray, found: Evaluation) -> None:
+        """Keep what is better."""
+        kept = self.evaluation or Evaluation(math.inf, -math.inf, 0.0, 0.0, 1.0, alpha)
         self.evaluation = None  # not known while w and alpha change: Ctrl-C may come in between
         if found.primal < kept.primal:
-            self.w, w = w, self.w
+            np.copyto(self.w, w)
             kept = kept._replace(primal=found.primal, error_primal=found.error_primal)
         if found.dual > kept.dual:
             np.copyto(self.alpha, alpha)
             kept = kept._replace(dual=found.dual, error_dual=found.error_dual)
         self.evaluation = kept
-        return w
 
 
 class Run:
-    """One ascent: the state (alpha, v), and the certificates found on the way."""
+    """One run of the loop: its state (b, v), and the certificates found on the way."""
 
-    def __init__(self, problem: Problem, plan: Plan, alpha: np.ndarray | None) -> None:
-        rows = problem.rows
-        self.problem, self.plan = problem, plan
+    def __init__(self, side: Side, plan: Plan, start: np.ndarray | None) -> None:
+        self.side, self.problem, self.plan = side, side.problem, plan
+        storage = self.problem.storage
         self.started = time.perf_counter()
-        self.warm = alpha is not None
-        self.alpha = zeros(rows.n) if alpha is None else alpha
-        self.v, self.scratch = zeros(rows.d), zeros(rows.d, 2)
-        self.best = Best(rows.n, rows.d)
+        self.warm = start is not None
+        self.b = zeros(storage.n) if start is None else start
+        self.room = Room(zeros(storage.d), zeros(storage.d, 2), zeros(3, storage.n))
+        self.v = self.room.touched
+        self.best = Best(self.problem.n, self.problem.d)
         self.epochs = self.steps = self.touched = self.touched_certifying = 0
         self.status: Status | None = None
         self.history: list[tuple[float, ...]] = []
@@ -146,67 +163,75 @@ class Run:
         Leaves the pair (w, alpha) that is to be returned in `pair`, its certificate in
         `certificate` and the reason in `status`.
         """
-        before = self.problem.rows.fingerprint()
         try:
             self._run()
         finally:
             self.progress.close()
-        if self.problem.rows.fingerprint() != before:
-            raise ValueError("X changed while it was being solved: its memory must be left alone")
 
     def fall_back(self) -> None:
         """After an interruption: the best that was certified, at the least w = 0 and alpha = 0."""
         best = self.best
-        evaluation = best.evaluation or self.problem.evaluate(
-            best.w, best.alpha, self.v, self.scratch
-        )
+        evaluation = best.evaluation or self.problem.evaluate(best.w, best.alpha, self.room)
         self.pair, self.certificate = (best.w, best.alpha), evaluation.certificate
         self.status = Status.INTERRUPTED
 
     def _run(self) -> None:
-        plan = self.plan
-        curvature = self.problem.curvature()
-        active = self._settle_zero_rows(curvature)
-        core = self.problem.epoch(curvature, self.alpha, self.v, plan.option)
+        plan, side = self.plan, self.side
+        self.curvature = side.curvature()
+        self.active = side.settle(self.b, self.curvature)
+        if self.warm or side.certifies_first:
+            side.load(self.b, self.v)
+            self.touched += self.problem.storage.nnz
+        core = side.epoch(self.curvature, self.b, self.v, plan.option)
         T0 = self._burn_in(core) if plan.T0 is None else plan.T0
-        state = _output.State(self.problem, core, self.alpha, self.v, zeros(len(self.v)))
-        self.output = _output.make(plan.output, state, T0, plan.stream)
-        order = _random.Order(plan.order, active, plan.stream, self._importance(curvature, active))
+        self.state = _output.State(side, core, self.b, self.v, zeros(len(self.v)))
+        self.output = _output.make(plan.output, self.state, T0, plan.stream)
+        self._new_order()
         limited = plan.max_epochs <= SHORT or plan.max_seconds is not None
-        schedule = Schedule(limited, plan.certify_every)
-        if self.warm:
-            # one pass for v(alpha), one to see whether alpha is good enough already
-            self.problem.evaluate(np.zeros_like(self.v), self.alpha, self.v, self.scratch)
-            self.touched += self.problem.rows.nnz
-            schedule.seen(0, 0.0, self._certify(core).gap)
+        self.schedule = Schedule(limited, plan.certify_every, side.rough)
+        if self.warm or side.certifies_first:
+            self._certify(0.0)
         while self.status is None:
-            if self.epochs >= plan.max_epochs or not len(active):
+            if self.epochs >= plan.max_epochs or not self.visits:
                 self.status = Status.MAX_EPOCHS
-            elif self._late() or not self._sweep(core, order.next()):
+            elif self._late() or not self._sweep(self.order.next()):
                 self.status = Status.MAX_SECONDS
             else:
                 self.epochs += 1
-                self._consider(core, schedule)
+                self._consider()
         if self.certified_steps != self.steps:
-            self._certify(core)
+            self._certify(0.0)
 
-    def _consider(self, core: Epoch, schedule: Schedule) -> None:
+    def _new_order(self) -> None:
+        """The order of visits, for what is active."""
+        visited = np.flatnonzero(self.active)
+        self.visits = len(visited)
+        importance = self.plan.order == "importance"
+        p = self.side.importance(self.curvature)[visited] if importance else None
+        self.order = _random.Order(self.plan.order, visited, self.plan.stream, p)
+
+    def _consider(self) -> None:
         """After an epoch: certify if it is time to."""
-        sampled = max(1, core.sampled)
-        estimate = core.excess / sampled
-        # g(w) >= v^T w / 2, so this is an estimate of P from below
-        primal = (core.loss + 0.5 * core.inner) / sampled
+        core, side, schedule = self.state.core, self.side, self.schedule
+        estimate = side.gap_estimate(core, self.visits)
+        last = self.certificate.primal if self.history else 0.0
+        primal = side.primal_estimate(core, last)
         level = self.plan.target.level(primal)
         self.progress.estimate(self.epochs, estimate, level, self._seconds())
         if not self.output.ready(self.steps):
             return
-        if schedule.due(self.epochs, estimate, max(level, 1e-15 * abs(primal))):
-            schedule.seen(self.epochs, estimate, self._certify(core).gap)
+        passes: float = self.epochs
+        if side.rough:  # whose epochs may pass most coordinates over
+            passes = self.touched / max(1, self.problem.storage.nnz)
+        due = schedule.due(self.epochs, passes, estimate, max(level, 1e-15 * abs(primal)))
+        wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
+        if due or (wanted and schedule.every is None):
+            self._certify(estimate)
 
-    def _sweep(self, core: Epoch, visits: np.ndarray) -> bool:
+    def _sweep(self, visits: np.ndarray) -> bool:
         """One epoch; False where time ran out inside it."""
-        rows, begin = self.problem.rows, 0
-        chunk = max(1, CHUNK * rows.n // max(1, rows.nnz))
+        storage, core, begin = self.problem.storage, self.state.core, 0
+        chunk = max(1, CHUNK * storage.n // max(1, storage.nnz))
         core.forget()
         try:
             while begin < len(visits):
@@ -217,7 +242,7 @@ class Run:
                 core.run(visits[begin:stop])
                 if core.broken >= 0:
                     raise NumericalError(
-                        f"x_i^T w is not finite at row {core.broken}: "
+                        f"a product with v is not finite at {self.side.name[:-1]} {core.broken}: "
                         "rescale X or take a larger lam"
                     )
                 self.steps += stop - begin
@@ -228,35 +253,58 @@ class Run:
             self.touched += core.visited
         return True
 
-    def _certify(self, core: Epoch) -> Certificate:
-        """Certify the output's pair; where that is the last iterate, v is recomputed from alpha."""
-        problem, plan = self.problem, self.plan
+    def _certify(self, estimate: float) -> None:
+        """Certify the output's pair; where that is the last iterate, v is recomputed from b."""
+        problem, plan, side = self.problem, self.plan, self.side
         w, alpha = self.output.pair()
-        # the last iterate's v is replaced by v(alpha), which ends its drift
-        own = alpha is self.alpha
-        evaluation = problem.evaluate(
-            w, alpha, self.v if own else np.empty_like(self.v), self.scratch
-        )
+        unscaled = alpha
+        # the last iterate's v is recomputed from b alone, which ends its drift
+        own = self.b is (w if problem.by_columns else alpha)
+        room = self.room if own else self.room._replace(touched=np.empty_like(self.v))
+        evaluation = problem.evaluate(w, alpha, room, rescale=True)
         if own:
-            core.reset()
-        self.touched_certifying += problem.rows.nnz
-        self.output.recycle(self.best.see(w, alpha, evaluation))
+            side.refill(self.v, evaluation.shrink)
+            self.state.core.reset()
+        if evaluation.shrink != 1:
+            alpha = evaluation.alpha
+        self.touched_certifying += problem.storage.nnz
+        self.best.see(w, alpha, evaluation)
         self.pair = w, alpha
+        reported = evaluation
         if plan.output == "best":
             assert self.best.evaluation is not None
-            self.pair, evaluation = (self.best.w, self.best.alpha), self.best.evaluation
-        self.certificate = certificate = evaluation.certificate
+            self.pair, reported = (self.best.w, self.best.alpha), self.best.evaluation
+        self.certificate = certificate = reported.certificate
         self.certified_steps = self.steps
         if plan.target.reached(certificate):
             self.status = Status.CONVERGED
         elif certificate.gap <= certificate.rounding:
             self.status = Status.ROUNDING
+        self.schedule.seen(self.epochs, estimate, certificate.gap)
+        if self.status is not Status.CONVERGED:
+            problem.check_bound(w, unscaled)
         self._tell(certificate)
-        return certificate
+        if self.status is None and own:
+            self._adapt(evaluation, estimate)
+
+    def _adapt(self, found: Evaluation, estimate: float) -> None:
+        """Let the side draw its conclusions from a certificate that is not yet good enough."""
+        side = self.side
+        kept = side.screen(self.b, self.curvature, found, self.room)
+        if kept is not None and (kept < self.active).any():
+            self.active &= kept
+            self._new_order()
+        scale = side.scale
+        if side.follow(found, self.v, estimate, self.plan.target.level(found.primal)):
+            self.curvature *= side.scale / scale
+            side.load(self.b, self.v)
+            self.touched += self.problem.storage.nnz
+            self.state.core = side.epoch(self.curvature, self.b, self.v, self.plan.option)
 
     def _tell(self, certificate: Certificate) -> None:
         """History, log, progress line and callback of a certificate."""
-        record = (self.epochs, self._seconds(), *certificate, int(np.count_nonzero(self.pair[0])))
+        nonzeros = int(np.count_nonzero(self.pair[0]))
+        record = (self.epochs, self._seconds(), *certificate, nonzeros)
         self.history.append(record)
         check = Check(*record, self.plan.target.level(certificate.primal))
         logger.debug("%s", check)
@@ -267,44 +315,15 @@ class Run:
 
     # ------------------------------------------------------------- its parts
 
-    def _settle_zero_rows(self, curvature: np.ndarray) -> np.ndarray:
-        """Set alpha_i of all-zero rows to its optimum, -phi'(0), once; return the other rows."""
-        problem = self.problem
-        zero = problem.rows.zero_rows(curvature)
-        if zero.any():
-            y = problem.target[zero]
-            s = 1.0 if problem.weight is None else problem.weight[zero]
-            self.alpha[zero] = s * -problem.loss.subgradient(np.zeros(len(y)), y)
-        np.logical_not(zero, out=zero)
-        if problem.weight is not None:
-            zero &= problem.weight > 0
-        return np.flatnonzero(zero)
-
-    def _importance(self, curvature: np.ndarray, active: np.ndarray) -> np.ndarray | None:
-        """What p_i is proportional to: 1 + |x_i|^2 / (lam gamma_i n) for smooth losses, with
-        gamma_i = gamma / s_i; else half uniform, half proportional to L_i |x_i|."""
-        if self.plan.order != "importance":
-            return None
-        weight, gamma = self.problem.weight, self.problem.loss.gamma
-        s = 1.0 if weight is None else weight[active]
-        p: np.ndarray
-        if gamma > 0:
-            p = 1 + s * curvature[active] / gamma
-        else:
-            p = s * np.sqrt(curvature[active])
-            p = p / max(p.sum(), np.finfo(float).tiny) + 1 / max(1, len(active))
-        return p
-
     def _burn_in(self, core: Epoch) -> int:
         """T0 of the theorems for the target, at most half of what max_epochs allows."""
         if self.plan.output not in ("average", "random"):
             return 0
-        problem, n = self.problem, self.problem.rows.n
-        zero_w, zero_alpha = np.zeros(problem.rows.d), np.zeros(n)
-        start = problem.evaluate(zero_w, zero_alpha, np.empty_like(zero_w), self.scratch)
+        problem, n, lam = self.problem, self.problem.n, self.side.lam
+        start = problem.evaluate(np.zeros(problem.d), np.zeros(n), problem.room())
         heaviest = 1.0 if problem.weight is None else float(problem.weight.max())
         T0 = theory.burn_in(
-            n, (core.q_R * problem.lam * n) ** 0.5, problem.lam, problem.loss.gamma / heaviest,
+            n, (core.q_R * lam * n) ** 0.5, lam, problem.loss.gamma / heaviest,
             problem.loss.lipschitz * heaviest, self.plan.target.level(start.primal),
             start.certificate.gap,
         )  # fmt: skip

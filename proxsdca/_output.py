@@ -7,35 +7,35 @@ An output sees the state at the steps that it asks for, and hands over the pair
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from ._core.epoch import Epoch
 from ._core.order import Stream
-from ._core.regs import gradient
-from ._problem import Problem
+from ._side import Side
 
 OUTPUTS = ("last", "average", "random", "best")
 
 
-class State(NamedTuple):
-    """What the loop changes."""
+@dataclass
+class State:
+    """What the loop changes: see `_side`."""
 
-    problem: Problem
+    side: Side
     core: Epoch
-    alpha: np.ndarray
+    b: np.ndarray
     v: np.ndarray
-    w: np.ndarray  # room for grad g*(v)
+    room: np.ndarray  # for what the pair needs beside b; of v's length
 
 
 class Last:
-    """w = grad g*(v) and alpha as they stand. "best" differs only in what is kept of them."""
+    """w and alpha as they stand. "best" differs only in what is kept of them."""
 
     pause: float = math.inf  # the step at which the output wants to look at the state
 
     def __init__(self, state: State) -> None:
-        self._state, self._w = state, state.w
+        self._state = state
 
     def look(self, step: int) -> None:
         """The state is that of iterate number `step`, and `step` is `pause`."""
@@ -44,24 +44,23 @@ class Last:
         """Whether the pair is more than the last iterate by now."""
         return True
 
-    def recycle(self, w: np.ndarray) -> None:
-        """An array that the next w may be written to, while the last one may be kept."""
-        self._w = w
-
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
         """The pair to certify."""
-        gradient(self._state.problem.map, self._state.v, self._w)
-        return self._w, self._state.alpha
+        state = self._state
+        return state.side.pair(state.b, state.v, state.room)
 
 
 class Average(Last):
-    """The averages of the iterates w and alpha from T0 on (ERRATA 5): exact, summed lazily."""
+    """The averages of the iterates w and alpha from T0 on (ERRATA 5): exact, summed lazily.
+
+    For the row side.
+    """
 
     def __init__(self, state: State, T0: int) -> None:
         super().__init__(state)
-        problem = state.problem
+        problem = state.side.problem
         self.pause = self._begin = T0
-        self._alpha = np.empty_like(state.alpha)
+        self._alpha = np.empty_like(state.b)
         s = 1.0 if problem.weight is None else problem.weight
         with np.errstate(invalid="ignore"):  # 0 times infinity: alpha_i = 0 there anyway
             self._domain = tuple(np.nan_to_num(s * e, nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -77,10 +76,10 @@ class Average(Last):
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
         if not self._state.core.recorded:
             return super().pair()
-        self._state.core.average(self._w, self._alpha)
+        self._state.core.average(self._state.room, self._alpha)
         # an average lies between what it averages; its rounding may not
         np.clip(self._alpha, *self._domain, out=self._alpha)
-        return self._w, self._alpha
+        return self._state.room, self._alpha
 
 
 class Random(Last):
@@ -96,9 +95,6 @@ class Random(Last):
         self.pause = self._begin = T0
         self._stream = stream
         self._kept: tuple[np.ndarray, np.ndarray] | None = None
-
-    def recycle(self, w: np.ndarray) -> None:
-        """What is kept is never written to again."""
 
     def look(self, step: int) -> None:
         w, alpha = super().pair()

@@ -1,4 +1,4 @@
-"""The convergence of results in one picture."""
+"""Pictures: the convergence of results, and paths."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from . import _validate
 
 if TYPE_CHECKING:
+    from ._path import Path
     from ._result import Result
 
 FIELDS = {"epochs": "epoch", "seconds": "seconds"}  # x: the field of the history
@@ -19,6 +20,7 @@ FIELDS = {"epochs": "epoch", "seconds": "seconds"}  # x: the field of the histor
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 SIZE = (10.0, 4.2)
+PATH_SIZE = (8.0, 6.4)
 
 
 def plot(
@@ -99,6 +101,53 @@ def plot(
     return left.figure
 
 
+def plot_path(path: Path, axes: Any = None) -> Any:
+    """Draw the coefficients of a path above, and its gaps with their targets below.
+
+    Parameters
+    ----------
+    path : Path
+    axes : pair of matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ImportError
+        Where matplotlib is missing.
+    """
+    name, at = ("lam", path.lams) if path.sigma_max is None else ("sigma", path.sigmas)
+    above, below = _new_axes(2, 1, PATH_SIZE) if axes is None else axes
+    used = np.flatnonzero(np.bincount(path.coef.indices, minlength=path.coef.shape[0]))
+    values = path.coef.tocsr()[used].toarray()
+    # the features of the largest weights in colour, the others as their background
+    last = np.argsort(-np.abs(values).max(axis=1)) if len(used) else used
+    for place, row in reversed(list(enumerate(last))):
+        style = {"color": "0.8", "linewidth": 0.8}
+        if place < len(COLOURS):
+            style = {"color": COLOURS[place], "linewidth": 1.6, "label": f"feature {used[row]}"}
+        above.plot(at, values[row], **style)
+    floor = np.finfo(float).eps * np.abs(path.primal) + np.finfo(float).tiny
+    gap = np.maximum(path.gap + path.rounding, floor)
+    below.plot(at, gap, color=COLOURS[0], marker="o", markersize=3.5, label="gap + rounding")
+    below.plot(at, path.target, color=COLOURS[1], linestyle="--", label="target")
+    title = f"{path.loss.name} + {path.reg.name}: {path.nonzeros.max()} nonzeros at most"
+    above.set(title=title, ylabel="$w_j$", xscale="log")
+    below.set(ylabel="gap + rounding", xlabel=f"{name} (logarithmic)", xscale="log", yscale="log")
+    for panel in (above, below):
+        panel.grid(color="0.9", linewidth=0.8)
+        panel.set_axisbelow(True)
+        panel.spines[["top", "right"]].set_visible(False)
+        if at[0] > at[-1]:
+            panel.invert_xaxis()
+        if panel.get_legend_handles_labels()[0]:
+            panel.legend(frameon=False, fontsize="small", handlelength=2.6)
+    return above.figure
+
+
 def _labels(results: Sequence[Result]) -> list[str]:
     """What was solved, and where that is the same for two results, what else differs."""
     labels = [f"{r.loss.name} + {r.reg.name}" for r in results]
@@ -141,9 +190,9 @@ def _scale(panel: Any, x: str, logarithmic: bool) -> None:
         panel.locator_params(axis="x", integer=x == "epochs")
 
 
-def _new_axes() -> Any:
+def _new_axes(rows: int = 1, columns: int = 2, size: tuple[float, float] = SIZE) -> Any:
     try:
         pyplot: Any = importlib.import_module("matplotlib.pyplot")
     except ImportError as error:
         raise ImportError("plot needs matplotlib: pip install 'proxsdca[plot]'") from error
-    return pyplot.subplots(1, 2, figsize=SIZE, layout="constrained")[1]
+    return pyplot.subplots(rows, columns, figsize=size, layout="constrained")[1]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from . import _spec, _validate
-from ._core.epoch import Epoch
-from ._core.losses import OPTIONS
 from ._core.map import Map
-from ._core.objective import evaluate, first_infeasible
+from ._core.objective import evaluate, feasible
+from ._core.regs import L2Map
 from ._core.rows import Rows
 from ._result import NumericalError
 from .losses import Loss
-from .regularizers import Regularizer
+from .regularizers import L1, Regularizer
+
+SIDES = ("auto", "rows", "columns")
 
 
 class Certificate(NamedTuple):
@@ -40,12 +41,17 @@ class Certificate(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """P(w) and D(alpha), each with a bound on its rounding error."""
+    """P(w) and D(alpha), each with a bound on its rounding error.
+
+    alpha is `shrink` times the one that was to be evaluated.
+    """
 
     primal: float
     dual: float
     error_primal: float
     error_dual: float
+    shrink: float
+    alpha: np.ndarray
 
     @property
     def certificate(self) -> Certificate:
@@ -53,11 +59,24 @@ class Evaluation(NamedTuple):
         return Certificate(self.primal, self.dual, self.primal - self.dual, rounding)
 
 
+class Room(NamedTuple):
+    """Arrays that an evaluation writes to; `_core.objective` says what."""
+
+    touched: np.ndarray
+    scratch: np.ndarray
+    visited: np.ndarray
+
+
 @dataclass(frozen=True)
 class Problem:
-    """P(w) = 1/n sum_i s_i phi(x_i^T w; y_i) + lam g(w), ready for the core."""
+    """P(w) = 1/n sum_i s_i phi(x_i^T w; y_i) + lam g(w), ready for the core.
 
-    rows: Rows
+    `storage` has the rows of X, or, where `by_columns`, its columns. For reg = l1 it is
+    P(w) = mean loss + sigma |w|_1, and lam is 1.
+    """
+
+    storage: Rows
+    by_columns: bool
     target: np.ndarray
     weight: np.ndarray | None
     classes: np.ndarray | None
@@ -69,87 +88,88 @@ class Problem:
 
     @classmethod
     def from_arguments(
-        cls, X: Any, y: Any, loss: Any, reg: Any, lam: Any, sigma: Any, sample_weight: Any
+        cls,
+        X: Any,
+        y: Any,
+        loss: Any,
+        reg: Any,
+        lam: Any,
+        sigma: Any,
+        sample_weight: Any,
+        side: str = "rows",
+        plain: bool = True,
     ) -> Problem:
-        """Validate what describes the problem; the defaults of lam and sigma are set here."""
+        """Validate what describes the problem; the defaults of side, lam and sigma are set here.
+
+        `plain` says whether the run asks for nothing that only the row side has.
+        """
         loss, reg = _spec.loss(loss), _spec.reg(reg)
-        rows = _validate.rows(X)
-        target, classes = _validate.targets(y, rows.n, loss)
+        side = _spec.side(_validate.choice("side", side, SIDES), loss, reg, plain)
+        storage = _validate.rows(X, side == "columns")
+        n = storage.d if side == "columns" else storage.n
+        target, classes = _validate.targets(y, n, loss)
         if classes is not None:
             classes.flags.writeable = False
-        weight, total = _validate.sample_weight(sample_weight, rows.n)
-        if lam is None:
-            if not 1e-300 < total < 1e300:
-                raise ValueError(
-                    f"sum(sample_weight) = {total!r}: lam = 1 / sum(sample_weight) needs a sum "
-                    "between 1e-300 and 1e300; rescale the weights or give lam"
-                )
-            lam = 1 / total
-        lam = _validate.positive("lam", lam)
-        if not 1e-290 < lam * rows.n < 1e290:
-            raise ValueError(f"lam = {lam!r}: 1e-290 < lam n < 1e290 is needed, n = {rows.n}")
-        if reg.sigma_per_lam is None:
-            if sigma is not None:
-                raise ValueError(f"sigma = {sigma!r}: reg = {reg.name!r} has no sigma")
-            sigma = 0.0
-        elif sigma is None:
-            sigma = reg.sigma_per_lam * lam
-        else:
+        weight, total = _validate.sample_weight(sample_weight, n)
+        lam = _lam(lam, total, n, reg)
+        if side == "auto":
+            side = _side_by_data(storage, lam, loss.gamma)
+            if side == "columns":
+                storage = _validate.transposed(storage)
+        if sigma is not None and not reg.has_sigma:
+            raise ValueError(f"sigma = {sigma!r}: reg = {reg.name!r} has no sigma")
+        if sigma is not None:
             sigma = _validate.nonnegative("sigma", sigma)
-        return cls(
-            rows, target, weight, classes, loss, reg, reg.map(lam, sigma, rows.d), lam, sigma
+        problem = cls(
+            storage, side == "columns", target, weight, classes, loss, reg, L2Map(), lam, 0.0
         )
+        if sigma is None:
+            sigma = reg.default_sigma(lam, problem.sigma_max) if reg.has_sigma else 0.0
+        return problem.at(lam, sigma)
+
+    def at(self, lam: float, sigma: float) -> Problem:
+        """The same problem with another lam and sigma."""
+        return replace(self, lam=lam, sigma=sigma, map=self.reg.map(lam, sigma, self.d))
 
     @property
-    def scale(self) -> float:
-        """1 / (lam n)."""
-        return 1 / (self.lam * self.rows.n)
+    def n(self) -> int:
+        """The number of rows of X."""
+        return self.storage.d if self.by_columns else self.storage.n
 
-    def curvature(self) -> np.ndarray:
-        """|x_i|_D'^2 / (lam n)."""
-        curvature = self.rows.norms_sq(self.map)
-        with np.errstate(over="ignore"):
-            curvature *= self.scale
-        if not np.isfinite(curvature.max()):
-            i = int(np.flatnonzero(~np.isfinite(curvature))[0])
-            raise NumericalError(
-                f"|x_i|^2 / (lam n) overflows at row {i}: rescale X or take a larger lam"
-            )
-        return curvature
+    @property
+    def d(self) -> int:
+        """The number of columns of X."""
+        return self.storage.n if self.by_columns else self.storage.d
 
-    def epoch(
-        self,
-        curvature: np.ndarray,
-        alpha: np.ndarray,
-        v: np.ndarray,
-        option: str = "I",
-        virtual: bool = False,
-    ) -> Epoch:
-        """The loop for this problem, which will change alpha and v."""
-        used = True if self.weight is None else self.weight > 0
-        return Epoch(
-            self.rows, self.loss, self.map, self.target, self.weight, curvature, alpha, v,
-            scale=self.scale, q_R=float(np.max(curvature, where=used, initial=0.0)),
-            option=OPTIONS[option], virtual=virtual,
-        )  # fmt: skip
+    def room(self) -> Room:
+        """Arrays for `evaluate`."""
+        storage = self.storage
+        return Room(np.empty(storage.d), np.empty((storage.d, 2)), np.empty((3, storage.n)))
 
     def evaluate(
-        self, w: np.ndarray, alpha: np.ndarray, v: np.ndarray, scratch: np.ndarray
+        self, w: np.ndarray, alpha: np.ndarray, room: Room, rescale: bool = False
     ) -> Evaluation:
-        """Recompute P(w) and D(alpha) from the data; v(alpha) is left in v."""
-        problem = self.rows, self.loss, self.map, self.target, self.weight
-        *found, infeasible, underflow = evaluate(*problem, w, alpha, v, scratch, self.lam)
+        """Recompute P(w) and D(alpha) from the data; where allowed, D(c alpha) if it is larger."""
+        if self.weight is not None:
+            alpha = self.feasible("alpha", alpha)
+        problem = (
+            self.storage, self.by_columns, self.loss, self.map, self.target, self.weight,
+        )  # fmt: skip
+        found: list[Any]
+        *found, infeasible, underflow = evaluate(*problem, w, alpha, *room, self.lam, rescale)
         if infeasible >= 0:
             self._refuse("alpha", alpha, infeasible)
         if underflow:  # rare, and then the bounds must allow for it
-            *found, _, _ = evaluate(*problem, w, alpha, v, scratch, self.lam, 2.0**-1074)
+            *found, _, _ = evaluate(*problem, w, alpha, *room, self.lam, rescale, 2.0**-1074)
         return Evaluation(*found)
 
-    def check_domain(self, name: str, alpha: np.ndarray) -> None:
-        """Refuse an alpha outside the domain of phi*."""
-        i = first_infeasible(self.loss, self.target, self.weight, alpha)
+    def feasible(self, name: str, alpha: np.ndarray) -> np.ndarray:
+        """alpha inside the domain of phi*: itself without weights; refused where it is outside."""
+        inside = alpha if self.weight is None else np.empty_like(alpha)
+        i = feasible(self.loss, self.target, self.weight, alpha, inside)
         if i >= 0:
             self._refuse(name, alpha, i)
+        return inside
 
     def _refuse(self, name: str, alpha: np.ndarray, i: int) -> NoReturn:
         s = 1.0 if self.weight is None else float(self.weight[i])
@@ -163,10 +183,82 @@ class Problem:
         """Refuse a certificate that says nothing, because a number overflowed."""
         if np.isfinite(certificate).all():
             return certificate
-        norms = self.rows.norms_sq(self.map)
+        norms = self.storage.norms_sq(L2Map())
         i = int(norms.argmax())
         raise NumericalError(
             f"P(w) = {certificate.primal!r}, D(alpha) = {certificate.dual!r}, "
-            f"rounding = {certificate.rounding!r}: the objective overflows; the largest row is "
-            f"{i}, |x_i| = {norms[i] ** 0.5:.3g}. Rescale X or y, or take another lam"
+            f"rounding = {certificate.rounding!r}: the objective overflows; the largest "
+            f"{'column' if self.by_columns else 'row'} is {i}, |x_i| = {norms[i] ** 0.5:.3g}. "
+            "Rescale X or y, or take another lam"
         )
+
+    def alpha_at_zero(self) -> np.ndarray:
+        """alpha_i = -s_i phi'(0), which belongs to w = 0."""
+        alpha: np.ndarray = -self.loss.subgradient(np.zeros(self.n), self.target)
+        return alpha if self.weight is None else alpha * self.weight
+
+    def correlations(self, alpha: np.ndarray) -> np.ndarray:
+        """1/n sum_i x_i alpha_i."""
+        product = self.storage.matvec if self.by_columns else self.storage.rmatvec
+        return product(alpha) / self.n
+
+    def check_bound(self, w: np.ndarray, alpha: np.ndarray) -> None:
+        """Refuse a B that (w, alpha) proves too small, with the best multiple of w."""
+        if not isinstance(self.reg, L1) or self.reg.B is None:
+            return
+        s = np.ones(self.n) if self.weight is None else self.weight
+        used = s > 0
+        b = np.divide(alpha, s, out=np.zeros(self.n), where=used)
+        conjugates = np.average(self.loss.conjugate(-b, self.target), weights=s)
+        z = (self.storage.rmatvec if self.by_columns else self.storage.matvec)(w)
+        primal = min(
+            float(np.average(self.loss.value(t * z, self.target), weights=s))
+            + self.sigma * t * float(self.reg.penalty(0.0, 1.0, 1, self.d)[1] @ np.abs(w))
+            for t in 2.0 ** np.arange(0, 24)
+        )
+        if self.reg.refuted(self.correlations(alpha), float(conjugates), primal, self.sigma):
+            raise ValueError(
+                f"B = {self.reg.B!r}: an iterate proves |w*|_1 to be larger; "
+                f"B = {self.reg.proven(primal, self.sigma, self.d)!r} holds"
+            )
+
+    def sigma_max(self) -> float:
+        """From this sigma on, w = 0 is a solution."""
+        return self.reg.largest(self.correlations(self.alpha_at_zero()))
+
+
+def _lam(lam: Any, total: float, n: int, reg: Regularizer) -> float:
+    """The lam that was given, or its default."""
+    if isinstance(reg, L1):
+        if lam is not None:
+            raise ValueError(
+                f"lam = {lam!r}: reg = 'l1' is sigma |w|_1 alone and has no lam; "
+                "reg = 'l1l2' has both"
+            )
+        return 1.0
+    if lam is None:
+        if not 1e-300 < total < 1e300:
+            raise ValueError(
+                f"sum(sample_weight) = {total!r}: lam = 1 / sum(sample_weight) needs a sum "
+                "between 1e-300 and 1e300; rescale the weights or give lam"
+            )
+        lam = 1 / total
+    checked = _validate.positive("lam", lam)
+    if not 1e-290 < checked * n < 1e290:
+        raise ValueError(f"lam = {lam!r}: 1e-290 < lam n < 1e290 is needed, n = {n}")
+    return checked
+
+
+def _side_by_data(rows: Rows, lam: float, gamma: float) -> str:
+    """The side whose mean condition number is the smaller by far.
+
+    Epochs go like 1 + mean |x_i|^2 / (lam gamma n) by rows, 1 + mean |x_j|^2 / (lam gamma n) by
+    columns. Columns must win threefold: X may have to be transposed, and their steps use a bound
+    on the loss's curvature where those of the rows are exact.
+    """
+    n, d = rows.n, rows.d
+    if d <= 3 * n:
+        return "rows"
+    square = float(rows.norms_sq(L2Map()).sum())
+    by_rows, by_columns = (1 + square / m / (lam * gamma * n) for m in (n, d))
+    return "columns" if 3 * by_columns < by_rows else "rows"

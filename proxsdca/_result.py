@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,17 +14,24 @@ from ._summary import summary
 from .losses import Loss
 from .regularizers import Regularizer
 
+if TYPE_CHECKING:
+    from ._path import Path
+
 
 class NumericalError(ArithmeticError):
     """The numbers of the problem are beyond what double precision can hold."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run; `result` is the best that was certified by then."""
+    """Ctrl-C during a run; `result` is the best that was certified by then.
+
+    From `path`, the attribute `path` has the points that were done.
+    """
 
     def __init__(self, result: Result) -> None:
         super().__init__(f"interrupted after {result.epochs} epochs, gap = {result.gap:.3g}")
         self.result = result
+        self.path: Path | None = None
 
 
 class ConvergenceWarning(UserWarning):
@@ -97,8 +104,9 @@ class Result:
     touched, touched_certifying : int
         Nonzeros of X read by the loop, and by the certificates. A row that is visited counts
         once, whether or not its step changes v; a certificate reads X once.
-    loss, reg, lam, sigma, option, order, output
-        What was solved, and how, with all defaults filled in.
+    loss, reg, lam, sigma, side, option, order, output
+        What was solved, and how, with all defaults filled in. For reg="l1", lam is the one of the
+        surrogate that was solved last by rows, 0 by columns.
     classes : (2,) array or None
         The labels that stand for -1 and +1.
     """
@@ -121,6 +129,7 @@ class Result:
     reg: Regularizer
     lam: float
     sigma: float
+    side: str
     option: str
     order: str
     output: str

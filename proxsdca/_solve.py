@@ -8,12 +8,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _random, _spec, _validate
-from ._loop import Plan, Run, Target, logger
+from . import _random, _side, _spec, _validate
+from ._loop import Plan, Run, Target, logger, unchanged
 from ._output import OUTPUTS
 from ._problem import Certificate, Problem
 from ._random import Seed
 from ._result import Check, ConvergenceWarning, Interrupted, Result, Status
+from ._side import Side
 from .losses import Loss
 from .regularizers import Regularizer
 
@@ -27,6 +28,7 @@ def solve(
     lam: float | None = None,
     sigma: float | None = None,
     sample_weight: ArrayLike | None = None,
+    side: str = "auto",
     tol: float = 1e-3,
     eps: float | None = None,
     max_epochs: int = 1000,
@@ -60,13 +62,21 @@ def solve(
     loss : str or Loss
         A name in `losses.LOSSES`, or an object of `losses`.
     reg : str or Regularizer
-        "l2" or "l1l2", or an object of `regularizers`.
+        "l2", "l1l2", "qnorm", "group" or "l1", or an object of `regularizers`.
     lam : float, optional
-        lambda > 0; by default 1 / sum(sample_weight), which is 1/n without weights.
+        lambda > 0; by default 1 / sum(sample_weight), which is 1/n without weights. reg="l1" has
+        none.
     sigma : float, optional
-        The weight of |w|_1 in reg="l1l2"; by default lam / 10.
+        The weight of |w|_1, or of the group norms; by default lam / 10, and 0.01 sigma_max for
+        reg="l1".
     sample_weight : (n,) array_like, optional
         Weights mean repetition: s_i = n sample_weight_i / sum(sample_weight).
+    side : {"auto", "rows", "columns"}
+        What the loop visits. "rows" ascends D along one alpha_i at a time. "columns", for smooth
+        losses with l2, l1l2 or l1, descends P along one w_j at a time, with alpha_i =
+        -s_i phi'(x_i^T w). It reads X by columns: CSC and dense arrays in Fortran's order as they
+        are, anything else after one transposition. "auto" takes columns for l1 with a smooth loss,
+        and where d is much larger than n and lam is small; rows otherwise.
     tol : float
         Stop when the certified gap is at most tol |P(w)| ...
     eps : float, optional
@@ -122,7 +132,10 @@ def solve(
     ConvergenceWarning
         Where the target was not reached.
     """
-    problem = Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight)
+    output = _validate.choice("output", output, OUTPUTS)
+    plain = _spec.plain(option, output)
+    problem = Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight, side, plain)
+    _spec.output(output, problem.reg)
     target = Target(
         _validate.nonnegative("tol", tol),
         0.0 if eps is None else _validate.nonnegative("eps", eps),
@@ -132,7 +145,7 @@ def solve(
     plan = Plan(
         option=_spec.option(option, problem.loss),
         order=_validate.choice("order", order, _random.ORDERS),
-        output=_validate.choice("output", output, OUTPUTS),
+        output=output,
         T0=None if T0 is None else _validate.count("T0", T0, 0),
         target=target,
         max_epochs=_validate.count("max_epochs", max_epochs, 0),
@@ -146,28 +159,26 @@ def solve(
         verbose=_validate.count("verbose", verbose, 0),
         stream=_random.stream(seed),
     )
-    run = Run(problem, plan, _start(problem, warm_start))
-    try:
-        run.ascend()
-        problem.check_finite(run.certificate)
-        result = _result(run)
-    except KeyboardInterrupt as stop:
-        run.fall_back()
-        raise Interrupted(_result(run)) from stop
-    logger.info("%r", result)
+    with unchanged(problem.storage):
+        visited = _side.make(problem, target.eps)
+        result = ascend(visited, plan, visited.start(warm_start))
     if not result.converged:
         warnings.warn(_advice(result), ConvergenceWarning, stacklevel=2)
     return result
 
 
-def _start(problem: Problem, warm_start: Result | ArrayLike | None) -> np.ndarray | None:
-    """The alpha to start from, inside the domain and as long as X has rows."""
-    if warm_start is None:
-        return None
-    given = warm_start.alpha if isinstance(warm_start, Result) else warm_start
-    alpha = _validate.prefix("warm_start", given, problem.rows.n)
-    problem.check_domain("warm_start", alpha)
-    return alpha
+def ascend(side: Side, plan: Plan, start: np.ndarray | None) -> Result:
+    """Run the loop from the given state, None being 0."""
+    run = Run(side, plan, start)
+    try:
+        run.ascend()
+        side.problem.check_finite(run.certificate)
+        result = _result(run)
+    except KeyboardInterrupt as stop:
+        run.fall_back()
+        raise Interrupted(_result(run)) from stop
+    logger.info("%r", result)
+    return result
 
 
 def _result(run: Run) -> Result:
@@ -190,8 +201,9 @@ def _result(run: Run) -> Result:
         touched_certifying=run.touched_certifying,
         loss=problem.loss,
         reg=problem.reg,
-        lam=problem.lam,
+        lam=run.side.lam,
         sigma=problem.sigma,
+        side=run.side.name,
         option=plan.option,
         order=plan.order,
         output=plan.output,
@@ -241,11 +253,9 @@ def certify(
         primal, dual, gap, rounding: P(w) - min P <= gap + rounding.
     """
     problem = Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight)
-    d = problem.rows.d
     evaluation = problem.evaluate(
-        _validate.vector("w", w, d),
-        _validate.vector("alpha", alpha, problem.rows.n),
-        np.empty(d),
-        np.empty((d, 2)),
+        _validate.vector("w", w, problem.d),
+        _validate.vector("alpha", alpha, problem.n),
+        problem.room(),
     )
     return problem.check_finite(evaluation.certificate)

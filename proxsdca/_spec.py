@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _validate
 from ._core.losses import LOSSES, OPTIONS
 from .losses import Loss
-from .regularizers import REGULARIZERS, Regularizer
+from .regularizers import L1, REGULARIZERS, Regularizer
 
 
 def loss(spec: str | Loss) -> Loss:
@@ -33,4 +33,50 @@ def option(spec: str, loss: Loss) -> str:
             f"(gamma = {loss.gamma:g}, L = {loss.lipschitz:g}); "
             f"choices: auto, {', '.join(loss.options)}"
         )
+    return name
+
+
+def plain(option: str, output: str) -> bool:
+    """Whether a run asks for Option I and for the last or best iterate."""
+    name = _validate.choice("option", option, ("auto", *OPTIONS))
+    return name in ("auto", "I") and output in ("last", "best")
+
+
+def output(name: str, reg: Regularizer) -> None:
+    """Refuse an average of iterates where what is iterated changes on the way."""
+    changes = isinstance(reg, L1) and reg.method == "auto"
+    if changes and name in ("average", "random"):
+        raise ValueError(
+            f"output = {name!r}: reg = 'l1' is solved by a sequence of surrogates, and has the "
+            "outputs 'last' and 'best'; with method = 'literal', where there is one, it has all"
+        )
+
+
+def side(name: str, loss: Loss, reg: Regularizer, plain: bool) -> str:
+    """The side to visit; "auto" where the data are to decide.
+
+    `plain` says that the run asks for Option I and for the last or best iterate, which is all that
+    the column side has.
+    """
+    literal = isinstance(reg, L1) and (reg.method, reg.geometry) != ("auto", "auto")
+    if name == "auto":
+        if not (plain and reg.separable and loss.gamma > 0) or literal:
+            return "rows"
+        return "columns" if isinstance(reg, L1) else "auto"
+    if name == "columns":
+        if not loss.gamma > 0:
+            raise ValueError(
+                f"side = 'columns' needs a smooth loss, gamma > 0: loss {loss.name!r} has "
+                "gamma = 0; side = 'rows' takes every loss"
+            )
+        if not reg.separable:
+            raise ValueError(
+                f"side = 'columns' needs a penalty on each feature by itself: reg {reg.name!r} has "
+                "none; side = 'rows' takes every reg"
+            )
+        if not plain or literal:
+            raise ValueError(
+                "side = 'columns' has option 'I' and the outputs 'last' and 'best', and needs no "
+                "reduction: side = 'rows' has all of them"
+            )
     return name

@@ -50,14 +50,17 @@ class Loss(Protocol):
 # ---------------------------------------------------------------- matrices
 
 
-def rows(X: Any) -> Rows:
-    """Return the rows of a matrix, on its own memory wherever that can be used.
+def rows(X: Any, by_columns: bool = False) -> Rows:
+    """Return the rows, or the columns, of a matrix, on its own memory wherever that can be used.
 
     Parameters
     ----------
     X : matrix of shape (n, d)
         Sparse in any of scipy's formats, or anything array-like, with real and
-        finite values.  CSR and dense matrices of float32 or float64 are not copied.
+        finite values.  For its rows, CSR and dense matrices of float32 or float64 are not
+        copied; for its columns, CSC and dense matrices in Fortran's order are not.
+    by_columns : bool
+        Whether to return the rows of X^T.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def rows(X: Any) -> Rows:
     """
     if sparse.issparse(X):
         try:
-            return _sparse_rows(X)
+            return _sparse_rows(X, "csc" if by_columns else "csr")
         except (TypeError, AttributeError) as error:
             if str(error).startswith("X"):
                 raise
@@ -78,10 +81,19 @@ def rows(X: Any) -> Rows:
     _check_shape(array.shape)
     if (bad := first_nonfinite_2d(array)) is not None:
         raise _nonfinite_entry(*bad, array[bad])
-    return dense_rows(array)
+    # a column in C's order would touch a line of memory for each of its entries
+    return dense_rows(np.ascontiguousarray(array.T) if by_columns else array)
 
 
-def _sparse_rows(X: Any) -> Rows:
+def transposed(rows: Rows) -> Rows:
+    """Return the columns of what the rows are of, in new memory."""
+    if len(rows.arrays) == 1:
+        return dense_rows(np.ascontiguousarray(rows.arrays[0].T))
+    copies = tuple(part.copy() for part in rows.arrays)
+    return _sparse_rows(sparse.csr_array(copies, shape=(rows.n, rows.d)), "csc")
+
+
+def _sparse_rows(X: Any, wanted: str) -> Rows:
     # A subclass may answer differently when asked again, and scipy's conversions
     # trust the indices they are given, beyond the ends of the arrays.  So every
     # attribute is read once, and scipy converts only what is made of checked parts.
@@ -90,21 +102,22 @@ def _sparse_rows(X: Any) -> Rows:
         X, layout = X.tocoo(), "coo"
     shape = _check_shape(X.shape)
     if layout in _COORDINATES:
-        data, indices, indptr = _from_coordinates(_COORDINATES[layout](X, shape), shape)
+        data, indices, indptr = _from_coordinates(_COORDINATES[layout](X, shape), shape, wanted)
     else:
-        data, indices, indptr = _from_compressed(X, layout, shape)
+        data, indices, indptr = _from_compressed(X, layout, shape, wanted)
     if (k := first_nonfinite(data)) is not None:
-        row = int(np.searchsorted(indptr, k, side="right")) - 1
-        raise _nonfinite_entry(row, int(indices[k]), data[k])
-    return csr_rows(data, indices, indptr, shape[1], strictly_increasing(indptr, indices))
+        place = int(np.searchsorted(indptr, k, side="right")) - 1, int(indices[k])
+        raise _nonfinite_entry(*(place if wanted == "csr" else place[::-1]), data[k])
+    length = shape[1] if wanted == "csr" else shape[0]
+    return csr_rows(data, indices, indptr, length, strictly_increasing(indptr, indices))
 
 
-def _from_compressed(X: Any, layout: str, shape: tuple[int, int]) -> Parts:
-    """Return the CSR parts of a CSR, CSC or BSR matrix."""
+def _from_compressed(X: Any, layout: str, shape: tuple[int, int], wanted: str) -> Parts:
+    """Return the CSR or CSC parts of a CSR, CSC or BSR matrix."""
     n, d = shape
     # what scipy converts must stay as it was checked, whatever other threads do to X
     parts = X.data, X.indices, X.indptr
-    if layout != "csr":
+    if layout != wanted:
         parts = copy.copy(parts[0]), copy.copy(parts[1]), copy.copy(parts[2])
     data = _floats("X.data", parts[0])
     indices, indptr = _integers({"X.indices": parts[1], "X.indptr": parts[2]})
@@ -130,14 +143,14 @@ def _from_compressed(X: Any, layout: str, shape: tuple[int, int]) -> Parts:
         raise ValueError(f"X.indptr[{n_major}] = {used}: X stores only {stored} entries")
     data, indices = np.ascontiguousarray(data[:used]), indices[:used]
     _check_range("X.indices", indices, n_minor)
-    if layout == "csr":
+    if layout == wanted:
         return data, indices, indptr
-    container = sparse.csc_array if layout == "csc" else sparse.bsr_array
-    return _csr_parts(container((data, indices, indptr), shape=shape))
+    container = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}[layout]
+    return _parts(container((data, indices, indptr), shape=shape), wanted)
 
 
-def _from_coordinates(entries: Parts, shape: tuple[int, int]) -> Parts:
-    """Return the CSR parts of values, rows and columns; duplicates are added."""
+def _from_coordinates(entries: Parts, shape: tuple[int, int], wanted: str) -> Parts:
+    """Return the CSR or CSC parts of values, rows and columns; duplicates are added."""
     # copies, so that what scipy converts is what was checked
     data, row, col = (copy.copy(part) for part in entries)
     data = _floats("X.data", data)
@@ -149,12 +162,12 @@ def _from_coordinates(entries: Parts, shape: tuple[int, int]) -> Parts:
         )
     _check_range("X.row", row, shape[0])
     _check_range("X.col", col, shape[1])
-    return _csr_parts(sparse.coo_array((data, (row, col)), shape=shape))
+    return _parts(sparse.coo_array((data, (row, col)), shape=shape), wanted)
 
 
-def _csr_parts(checked: Any) -> Parts:
-    csr = checked.tocsr()
-    return csr.data, csr.indices, csr.indptr
+def _parts(checked: Any, wanted: str) -> Parts:
+    converted = checked.asformat(wanted)
+    return converted.data, converted.indices, converted.indptr
 
 
 def _coo_entries(X: Any, shape: tuple[int, int]) -> Parts:
@@ -347,14 +360,94 @@ def sample_weight(sample_weight: Any, n: int) -> tuple[NDArray[np.float64] | Non
 
 def feature_weights(name: str, weights: Any, d: int) -> NDArray[np.float64]:
     """Return one finite and nonnegative weight for each of the d columns of X."""
-    array = _vector(name, weights, d, f"X has {d} columns")
+    return _weights(name, weights, d, f"X has {d} columns")
+
+
+def _weights(name: str, weights: Any, length: int, needed: str) -> NDArray[np.float64]:
+    array = _vector(name, weights, length, needed)
     _check_minimum(name, array, 0.0)
     return array
+
+
+def group_weights(name: str, weights: Any, count: int) -> NDArray[np.float64]:
+    """Return one finite and nonnegative weight for each group of features."""
+    return _weights(name, weights, count, f"there are {count} groups")
+
+
+def groups(name: str, groups: Any, d: int) -> NDArray[np.intp]:
+    """Return the number of each feature's group.
+
+    Parameters
+    ----------
+    groups : array-like of int of shape (d,), or sequence of sequences of int
+        The numbers themselves, none left out; or the features of each group, each feature
+        exactly once.
+    d : int
+        The number of columns of X.
+    """
+    listed = isinstance(groups, (list, tuple))
+    if listed and any(isinstance(group, (list, tuple, range, np.ndarray)) for group in groups):
+        members = [_indices(f"{name}[{k}]", group, d) for k, group in enumerate(groups)]
+        found = np.concatenate([np.empty(0, np.intp), *members])
+        if (repeated := np.bincount(found, minlength=d) > 1).any():
+            j = int(repeated.argmax())
+            where = [k for k, group in enumerate(members) if j in group]
+            raise ValueError(
+                f"{name} has feature {j} more than once, in group {where[0]} and "
+                f"{'again in it' if len(where) == 1 else f'in group {where[1]}'}: every feature "
+                "belongs to exactly one group, overlapping groups are not allowed"
+            )
+        if len(found) < d:
+            j = int((np.bincount(found, minlength=d) == 0).argmax())
+            raise ValueError(
+                f"{name} has no group with feature {j}: every feature 0 to {d - 1} belongs to "
+                "exactly one group, a group of its own where it stands alone"
+            )
+        for k, group in enumerate(members):
+            if not len(group):
+                raise ValueError(f"{name}[{k}] is empty: at least one feature is needed")
+        group_of = np.empty(d, np.intp)
+        for k, group in enumerate(members):
+            group_of[group] = k
+        return group_of
+    group_of = _indices(name, groups, d)
+    if group_of.shape != (d,):
+        raise ValueError(
+            f"{name} has shape {group_of.shape}, X has {d} columns: each belongs to exactly one "
+            "group"
+        )
+    used = np.bincount(group_of) > 0
+    if not used.all():
+        raise ValueError(
+            f"{name} uses the numbers 0 to {len(used) - 1} but not {int((~used).argmax())}: "
+            "groups are numbered without gaps"
+        )
+    return group_of
+
+
+def _indices(name: str, value: Any, stop: int) -> NDArray[np.intp]:
+    (array,) = _integers({name: value})
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}: one dimension is needed")
+    _check_range(name, array, stop)
+    return np.ascontiguousarray(array, dtype=np.intp)
 
 
 def vector(name: str, value: Any, length: int) -> NDArray[np.float64]:
     """Return a finite, contiguous float64 vector, uncopied if it is one already."""
     return _vector(name, value, length, f"shape {(length,)} is needed")
+
+
+def positives(name: str, value: Any) -> NDArray[np.float64]:
+    """Return a vector of at least one finite number > 0."""
+    array = _floats(name, value)
+    if array.ndim != 1 or not len(array):
+        raise ValueError(f"{name} has shape {array.shape}: a vector of numbers > 0 is needed")
+    array = _vector(name, array, len(array), "")
+    if not (array > 0).all():
+        k = int((~(array > 0)).argmax())
+        raise ValueError(f"{name}[{k}] = {array[k]}: a number > 0 is needed")
+    return array
 
 
 def prefix(name: str, value: Any, longest: int) -> NDArray[np.float64]:

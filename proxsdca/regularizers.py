@@ -6,14 +6,16 @@ something to choose, ``solve(X, y, reg=regularizers.L1L2(l1_weights=weights))``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _validate
+from . import _validate, theory
+from ._core.columns import Penalty
 from ._core.map import Map
-from ._core.regs import L1L2Map, L2Map, WeightedL1L2Map
+from ._core.regs import GroupMap, L1L2Map, L1Map, L2Map, QNormMap, WeightedL1L2Map
 
 
 class Regularizer:
@@ -23,31 +25,85 @@ class Regularizer:
     ----------
     name : str
         The name by which `solve` knows the regulariser.
-    sigma_per_lam : float or None
-        The default of sigma, as a multiple of lam; None where there is no sigma.
+    parameters : tuple of str
+        What its constructor takes.
+    separable : bool
+        Whether g is a sum over single features, so that the column side exists.
+    has_sigma : bool
+        Whether there is a part that sigma weighs.
     """
 
     name: ClassVar[str]
-    sigma_per_lam: ClassVar[float | None] = None
+    parameters: ClassVar[tuple[str, ...]] = ()
+    separable: ClassVar[bool] = False
+    has_sigma: ClassVar[bool] = False
 
     def map(self, lam: float, sigma: float, d: int) -> Map:
-        """The map v -> grad g*(v) on R^d."""
+        """grad g* for features j = 0 ... d - 1."""
+        raise NotImplementedError
+
+    def default_sigma(self, lam: float, sigma_max: Callable[[], float]) -> float:
+        """The sigma that is taken where none is given."""
+        return 0.1 * lam
+
+    def penalty(self, lam: float, sigma: float, n: int, d: int) -> tuple[Penalty, np.ndarray]:
+        """n lam g as a term of w_j, and the weight c_j of its l1 part for each feature."""
+        raise NotImplementedError
+
+    def largest(self, u: np.ndarray) -> float:
+        """The least sigma for which w = 0 belongs to u = 1/n sum_i x_i alpha_i."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+        given = ((key, getattr(self, key)) for key in self.parameters)
+        shown = ", ".join(f"{key}={value!r}" for key, value in given if value is not None)
+        return f"{type(self).__name__}({shown})"
+
+
+def _kappas(weights: np.ndarray, sigma: float, lam: float) -> np.ndarray:
+    """c_j sigma / lam; 0 where c_j is, however large sigma / lam."""
+    kappas = np.zeros_like(weights)
+    with np.errstate(over="ignore"):
+        np.multiply(weights, np.divide(sigma, lam), out=kappas, where=weights > 0)
+    return kappas
 
 
 class L2(Regularizer):
     """g(w) = |w|_2^2 / 2, grad g*(v) = v."""
 
     name = "l2"
+    separable = True
 
     def map(self, lam: float, sigma: float, d: int) -> Map:
         return L2Map()
 
+    def penalty(self, lam: float, sigma: float, n: int, d: int) -> tuple[Penalty, np.ndarray]:
+        return Penalty(0.0, n * lam), np.zeros(d)
 
-class L1L2(Regularizer):
+
+class _WithL1(Regularizer):
+    """What has a part sigma sum_j c_j |w_j|."""
+
+    separable = True
+    has_sigma = True
+    l1_weights: Any = None
+
+    def _weights(self, d: int) -> np.ndarray:
+        """c, one for each feature, or one for all."""
+        if self.l1_weights is None:
+            return np.ones(1)
+        return _validate.feature_weights("l1_weights", self.l1_weights, d)
+
+    def penalty(self, lam: float, sigma: float, n: int, d: int) -> tuple[Penalty, np.ndarray]:
+        return Penalty(n * sigma, n * lam), np.broadcast_to(self._weights(d), d).copy()
+
+    def largest(self, u: np.ndarray) -> float:
+        c = self._weights(len(u))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.nan_to_num(np.abs(u) / c, nan=0.0, posinf=np.inf).max())
+
+
+class L1L2(_WithL1):
     """g(w) = |w|_2^2 / 2 + sigma/lam |w|_1, grad g*(v) the soft threshold of v at sigma/lam.
 
     So lam g(w) = lam/2 |w|_2^2 + sigma |w|_1.
@@ -59,7 +115,7 @@ class L1L2(Regularizer):
     """
 
     name = "l1l2"
-    sigma_per_lam = 0.1
+    parameters = ("l1_weights",)
 
     def __init__(self, l1_weights: ArrayLike | None = None) -> None:
         self.l1_weights: Any = l1_weights
@@ -67,11 +123,201 @@ class L1L2(Regularizer):
     def map(self, lam: float, sigma: float, d: int) -> Map:
         if self.l1_weights is None:
             return L1L2Map(sigma / lam)
-        weights = _validate.feature_weights("l1_weights", self.l1_weights, d)
-        return WeightedL1L2Map(np.multiply(weights, sigma / lam))
-
-    def __repr__(self) -> str:
-        return f"L1L2(l1_weights={self.l1_weights!r})" if self.l1_weights is not None else "L1L2()"
+        return WeightedL1L2Map(_kappas(self._weights(d), sigma, lam))
 
 
-REGULARIZERS: dict[str, type[Regularizer]] = {kind.name: kind for kind in (L2, L1L2)}
+class QNorm(_WithL1):
+    """g(w) = c/2 |w|_q^2 + sigma/lam |w|_1, 1-strongly convex in the norm |w|_1.
+
+    With 1/p + 1/q = 1 and s the soft threshold of v at sigma/lam, (nablaDefqnorm) and (aDefqnorm)
+    say that
+
+        grad_j g*(v) = sign(s_j) |s_j|^(p-1) |s|_p^(2-p) / c.
+
+    It suits rows whose largest entry is small beside their length, and solutions with few features.
+
+    Parameters
+    ----------
+    p : float, optional
+        p >= 2; by default the even number nearest to log d + sqrt(log^2 d - 2 log d), at which c is
+        about the least, and 2 for d < 8.
+    constant : {"valid", "paper"}
+        "valid": c = (p - 1) d^(2/p), with which g is 1-strongly convex. "paper": c = 3 log d, with
+        p = log d by default, with which it is not (ERRATA 2), so that every step is checked against
+        the true dual.
+    l1_weights : (d,) array_like, optional
+        c_j >= 0, as in `L1L2`.
+    """
+
+    name = "qnorm"
+    parameters = ("p", "constant", "l1_weights")
+    separable = False
+
+    def __init__(
+        self,
+        p: float | None = None,
+        constant: str = "valid",
+        l1_weights: ArrayLike | None = None,
+    ) -> None:
+        if p is not None and not _validate.positive("p", p) >= 2:
+            raise ValueError(
+                f"p = {p!r}: p >= 2 is needed, as g is strongly convex only for q = p/(p - 1) <= 2"
+            )
+        self.p = None if p is None else float(p)
+        self.constant = _validate.choice("constant", constant, ("valid", "paper"))
+        self.l1_weights: Any = l1_weights
+
+    def p_and_c(self, d: int) -> tuple[float, float]:
+        """The p and c in use for d features."""
+        if self.constant == "paper":
+            p, c = theory.paper_constant(d)
+            return (p if self.p is None else self.p), c
+        p = theory.default_p(d) if self.p is None else self.p
+        return p, theory.valid_constant(d, p)
+
+    def map(self, lam: float, sigma: float, d: int) -> Map:
+        p, c = self.p_and_c(d)
+        paper = self.constant == "paper"
+        return QNormMap(p, c, _kappas(self._weights(d), sigma, lam), not paper, paper)
+
+
+class Group(Regularizer):
+    """g(w) = |w|_2^2 / 2 + sigma/lam sum_G c_G |w_G|_2 for groups G of features.
+
+    grad g*(v) shrinks each group as one: w_G = v_G [1 - sigma c_G / (lam |v_G|_2)]_+. So whole
+    groups of features are kept or dropped.
+
+    Parameters
+    ----------
+    groups : (d,) array_like of int, or sequence of index sequences
+        The number of each feature's group, 0, 1, ...; or, for each group, its features. Every
+        feature belongs to exactly one group.
+    weights : array_like, optional
+        c_G >= 0 for each group; 1 by default. The square root of the group's size is usual.
+    """
+
+    name = "group"
+    parameters = ("groups", "weights")
+    has_sigma = True
+
+    def __init__(self, groups: Any = None, weights: ArrayLike | None = None) -> None:
+        if groups is None:
+            raise ValueError(
+                "reg = 'group' needs groups: reg=proxsdca.regularizers.Group(groups), with the "
+                "number of each feature's group, or the features of each group"
+            )
+        self.groups = groups
+        self.weights: Any = weights
+
+    def _parts(self, d: int) -> tuple[np.ndarray, np.ndarray]:
+        """Each feature's group, and each group's weight."""
+        group_of = _validate.groups("groups", self.groups, d)
+        count = int(group_of.max()) + 1
+        if self.weights is None:
+            return group_of, np.ones(count)
+        return group_of, _validate.group_weights("weights", self.weights, count)
+
+    def map(self, lam: float, sigma: float, d: int) -> Map:
+        group_of, weights = self._parts(d)
+        return GroupMap(group_of, _kappas(weights, sigma, lam))
+
+    def largest(self, u: np.ndarray) -> float:
+        group_of, weights = self._parts(len(u))
+        size = max(float(np.abs(u).max()), np.finfo(float).tiny)
+        norms = size * np.sqrt(np.bincount(group_of, (u / size) ** 2, len(weights)))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return float(np.nan_to_num(norms / weights, nan=0.0, posinf=np.inf).max())
+
+
+class L1(_WithL1):
+    """sigma |w|_1 alone, to a certified accuracy for that problem.
+
+    Smooth losses are solved on the column side, without any surrogate. On the row side, and for all
+    other losses, by the paper's reductions: a strongly convex term lam/2 |w|_2^2, or lam c/2
+    |w|_q^2, is added, whose lam follows from the accuracy that is asked for and from a bound B on
+    the solution, which is tightened as the run goes. The certificate is for the problem without it.
+
+    Parameters
+    ----------
+    geometry : {"auto", "l2", "qnorm"}
+        The reduction: section 3.1 or 3.2 of the paper; "auto" takes the one with the smaller bound
+        on the iterations.
+    method : {"auto", "literal"}
+        "literal" is the paper's procedure word for word: lam = eps / (c B^2) throughout, B =
+        1/sigma unless given, and the paper's constant c.
+    B : float, optional
+        A bound on |w*|_1 that you know, from which lam follows; by default the one that the
+        iterates prove. Certificates do not rely on it, and an iterate that proves it wrong ends the
+        run.
+    l1_weights : (d,) array_like, optional
+        c_j > 0: the penalty is sigma sum_j c_j |w_j|.
+    """
+
+    name = "l1"
+    parameters = ("geometry", "method", "B", "l1_weights")
+
+    def __init__(
+        self,
+        geometry: str = "auto",
+        method: str = "auto",
+        B: float | None = None,
+        l1_weights: ArrayLike | None = None,
+    ) -> None:
+        self.geometry = _validate.choice("geometry", geometry, ("auto", "l2", "qnorm"))
+        self.method = _validate.choice("method", method, ("auto", "literal"))
+        self.B = None if B is None else _validate.positive("B", B)
+        self.l1_weights: Any = l1_weights
+
+    def default_sigma(self, lam: float, sigma_max: Callable[[], float]) -> float:
+        return 0.01 * sigma_max() or 1.0  # where it is 0, any sigma has the solution w = 0
+
+    def _weights(self, d: int) -> np.ndarray:
+        weights = super()._weights(d)
+        if (weights == 0).any():
+            j = int(np.flatnonzero(weights == 0)[0])
+            raise ValueError(
+                f"l1_weights[{j}] = 0.0: a number > 0 is needed for reg = 'l1', as nothing else "
+                "bounds that feature; reg = 'l1l2' allows 0"
+            )
+        return weights
+
+    def map(self, lam: float, sigma: float, d: int) -> Map:
+        if not sigma > 0:
+            raise ValueError(
+                f"sigma = {sigma!r}: reg = 'l1' needs a number > 0; "
+                "sigma >= sigma_max has the solution w = 0"
+            )
+        return L1Map(sigma, self._weights(d))
+
+    def penalty(self, lam: float, sigma: float, n: int, d: int) -> tuple[Penalty, np.ndarray]:
+        return super().penalty(0.0, sigma, n, d)
+
+    def proven(self, primal: float, sigma: float, d: int) -> float:
+        """The B >= |w*|_1 that P(w) <= primal proves."""
+        return theory.l1_bound(primal, sigma) / float(self._weights(d).min())
+
+    def bound(self, primal: float, sigma: float, d: int) -> float:
+        """The B that P(w) <= primal proves, or the one that was given if it is less."""
+        proven = self.proven(primal, sigma, d)
+        return proven if self.B is None else min(self.B, proven)
+
+    def refuted(self, u: np.ndarray, conjugates: float, primal: float, sigma: float) -> bool:
+        """Whether |w*|_1 > B is proven by mean phi*(-alpha_i) = conjugates, 1/n sum_i x_i alpha_i =
+        u and P(w) = primal: then the dual value for |w|_1 <= B is above P(w)."""
+        if self.B is None:
+            return False
+        over = float(np.max(np.abs(u) - sigma * self._weights(len(u)), initial=0.0))
+        return -conjugates - self.B * over > primal + 1e-9 * abs(primal)
+
+    def surrogate(self, geometry: str, d: int) -> tuple[Regularizer, float]:
+        """The regulariser of the paper's reduction, and its constant c."""
+        if geometry == "l2":
+            return L1L2(self.l1_weights), 1.0
+        constant = "paper" if self.method == "literal" else "valid"
+        reg = QNorm(constant=constant, l1_weights=self.l1_weights)
+        return reg, reg.p_and_c(d)[1]
+
+
+REGULARIZERS: dict[str, type[Regularizer]] = {
+    kind.name: kind for kind in (L2, L1L2, QNorm, Group, L1)
+}

@@ -15,7 +15,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-MODULES = ("_validate", "_spec", "_random", "_problem", "_solve", "_loop")
+MODULES = (
+    "_validate", "_spec", "_random", "_problem", "_solve", "_loop", "_side", "regularizers",
+)  # fmt: skip
 # Deletions without an effect, by what they delete, and why.
 EQUIVALENT = {
     "raise NumericalError(f'x_i^T w is not": "the certificate is not finite either, and refused",

@@ -138,23 +138,64 @@ def step(loss, option: str, b, m, y, q, q_R):
     return b + _clip(s, 0, 1) * z
 
 
+def _p_and_c(d):
+    """The q-norm's defaults (ERRATA 2, 3)."""
+    if d < 8:
+        return 2.0, float(d)
+    p = np.log(d) + np.sqrt(np.log(d) ** 2 - 2 * np.log(d))
+    p = 2.0 * round(p / 2)
+    return p, (p - 1) * d ** (2 / p)
+
+
+def _pairs(v):
+    """The norms of the groups (v_0, v_1), (v_2, v_3), ..."""
+    return np.array([np.linalg.norm(v[k : k + 2]) for k in range(0, len(v), 2)])
+
+
+def _soft(v, kappa):
+    return np.sign(v) * np.maximum(np.abs(v) - kappa, 0)
+
+
 def grad_conjugate(reg: str, v, kappa):
     """grad g*(v)."""
     if reg == "l2":
         return v
     if reg == "l1l2":
-        return np.sign(v) * np.maximum(np.abs(v) - kappa, 0)
+        return _soft(v, kappa)
+    if reg == "qnorm":  # (nablaDefqnorm) with (aDefqnorm), in terms of p = q / (q - 1)
+        (p, c), s = _p_and_c(len(v)), _soft(v, kappa)
+        norm = np.linalg.norm(s, p)
+        return s if norm == 0 else np.sign(s) * (np.abs(s) / norm) ** (p - 1) * norm / c
+    if reg == "group":
+        norms = np.repeat(_pairs(v), 2)[: len(v)]
+        return v * np.maximum(0, 1 - kappa / np.maximum(norms, 1e-300))
     raise NotImplementedError(f"the twin needs grad g* of {reg!r}")
 
 
 def g(reg: str, w, kappa):
     """g(w)."""
+    if reg == "qnorm":
+        p, c = _p_and_c(len(w))
+        return c / 2 * np.linalg.norm(w, p / (p - 1)) ** 2 + np.sum(kappa * np.abs(w))
+    if reg == "group":
+        return w @ w / 2 + kappa * np.sum(_pairs(w))
     return w @ w / 2 + (0 if reg == "l2" else np.sum(kappa * np.abs(w)))
 
 
 def g_conjugate(reg: str, v, kappa):
     """g*(v)."""
+    if reg == "qnorm":
+        p, c = _p_and_c(len(v))
+        return np.linalg.norm(_soft(v, kappa), p) ** 2 / (2 * c)
     return np.sum(grad_conjugate(reg, v, kappa) ** 2) / 2
+
+
+def curvature(reg: str, x):
+    """|x|_D'^2; for the q-norm the smoothness of g* itself, which is at most |x|_inf^2."""
+    if reg == "qnorm":
+        p, c = _p_and_c(len(x))
+        return (p - 1) / c * np.linalg.norm(x, p) ** 2
+    return x @ x
 
 
 def objectives(X, y, loss, reg, lam, kappa, weight, w, alpha):
@@ -172,13 +213,13 @@ def prox_sdca(X, y, loss, reg, lam, kappa, weight, visits, option):
     """Procedure Prox-SDCA along the given visits; returns alpha, v and w."""
     n, d = X.shape
     alpha, v = np.zeros(n), np.zeros(d)
-    R_sq = max(x @ x for x, s in zip(X, weight, strict=True) if s > 0)
+    R_sq = max(curvature(reg, x) for x, s in zip(X, weight, strict=True) if s > 0)
     for i in visits:
         s = weight[i]
         if s == 0:
             continue
         m = X[i] @ grad_conjugate(reg, v, kappa)
-        q = max(s * (X[i] @ X[i]) / (lam * n), np.finfo(float).tiny)
+        q = max(s * curvature(reg, X[i]) / (lam * n), np.finfo(float).tiny)
         new = s * step(loss, option, alpha[i] / s, m, y[i], q, s * R_sq / (lam * n))
         v = v + X[i] * (new - alpha[i]) / (lam * n)
         alpha[i] = new

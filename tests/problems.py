@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 import proxsdca
+from proxsdca import _validate
+from proxsdca._problem import Evaluation, Problem
 from proxsdca.losses import LOSSES
-from proxsdca.regularizers import REGULARIZERS
+from proxsdca.regularizers import REGULARIZERS, Group
 
 LOSS_NAMES = tuple(LOSSES)
-REG_NAMES = tuple(REGULARIZERS)
+# Every regulariser of the table that the loop maps with; l1 alone is solved through others.
+REG_NAMES = tuple(name for name in REGULARIZERS if name != "l1")
+SEPARABLE = tuple(name for name in REG_NAMES if REGULARIZERS[name].separable)
 SMOOTH = tuple(name for name in LOSS_NAMES if LOSSES[name]().gamma > 0)
 LIPSCHITZ = tuple(name for name in LOSS_NAMES if np.isfinite(LOSSES[name]().lipschitz))
 # Parameters away from their defaults, so that a formula that ignores one is found out.
@@ -23,6 +27,11 @@ VARIANTS = {
     "epsilon_insensitive": {"eps": 0.25},
     "huber": {"delta": 0.6},
 }
+
+
+def regulariser(name: str, d: int):
+    """What `solve` is to be told of a regulariser; the groups are pairs of features."""
+    return Group(np.arange(d) // 2) if name == "group" else name
 
 
 def all_losses() -> list:
@@ -49,6 +58,19 @@ class Case:
 
     def certify(self, w, alpha, **more) -> proxsdca.Certificate:
         return proxsdca.certify(self.X, self.y, w, alpha, **{**self.keywords, **more})
+
+    def problem(self, columns=False, **more) -> Problem:
+        """What `solve` makes of it; with `columns` stored so, which any loss and reg can be."""
+        unset = dict.fromkeys(("loss", "reg", "lam", "sigma", "sample_weight"))
+        problem = Problem.from_arguments(self.X, self.y, **{**unset, **self.keywords, **more})
+        if columns:
+            problem = replace(problem, storage=_validate.rows(self.X, True), by_columns=True)
+        return problem
+
+    def evaluate(self, w, alpha, columns=False, rescale=False, **more) -> Evaluation:
+        """The certificate as `solve` has it made, from either storage."""
+        problem = self.problem(columns, **more)
+        return problem.evaluate(np.asarray(w), np.asarray(alpha), problem.room(), rescale)
 
     def csr(self) -> Case:
         return Case(sparse.csr_array(self.X), self.y, self.keywords)
@@ -81,7 +103,7 @@ def make(
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density) / np.sqrt(max(1, density * d))
     kind = LOSSES[loss]() if isinstance(loss, str) else loss
     y = targets(kind, X @ rng.normal(size=d) * 2, rng)
-    return Case(X, y, {"loss": loss, "reg": reg, **keywords})
+    return Case(X, y, {"loss": loss, "reg": regulariser(reg, d), **keywords})
 
 
 def zero_gap_alpha(loss, n: int, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import cvxpy as cp
@@ -37,18 +38,50 @@ def mean_loss(loss, z, y, weight):
     raise NotImplementedError(f"a reference for {loss.name!r} is needed")
 
 
-def optimum(X, y, loss, lam, l1=0.0, weight=None) -> tuple[float, float]:
-    """min P for P = mean loss + lam/2 |w|^2 + sum_j l1_j |w_j|, and its own tolerance."""
+def penalty(reg, w, lam, sigma, d):
+    """lam g(w), or sigma |w|_1 for l1, as a cvxpy expression; reg is an object of the package."""
+    if reg.name == "l2":
+        return lam / 2 * cp.sum_squares(w)
+    if reg.name == "group":
+        group_of = np.asarray(reg.groups)
+        weights = np.ones(group_of.max() + 1) if reg.weights is None else np.asarray(reg.weights)
+        norms = [c * cp.norm2(w[np.flatnonzero(group_of == k)]) for k, c in enumerate(weights)]
+        return lam / 2 * cp.sum_squares(w) + sigma * cp.sum(cp.hstack(norms))
+    c = np.ones(d) if reg.l1_weights is None else np.asarray(reg.l1_weights, float)
+    l1 = sigma * cp.norm1(cp.multiply(c, w))
+    if reg.name == "l1":
+        return l1
+    if reg.name == "l1l2":
+        return lam / 2 * cp.sum_squares(w) + l1
+    if reg.name == "qnorm":
+        p, constant = reg.p_and_c(d)
+        norm = cp.norm2(w) if p == 2 else cp.pnorm(w, p / (p - 1))
+        return lam * constant / 2 * cp.square(norm) + l1
+    raise NotImplementedError(f"a reference for {reg.name!r} is needed")
+
+
+def optimum(X, y, loss, reg, lam, sigma=0.0, weight=None) -> tuple[float, float]:
+    """min P for P = mean loss + lam g(w), and its own tolerance."""
     w = cp.Variable(X.shape[1])
     weight = np.ones(len(y)) if weight is None else weight
-    penalty = lam / 2 * cp.sum_squares(w) + cp.norm1(cp.multiply(np.broadcast_to(l1, w.shape), w))
-    problem = cp.Problem(cp.Minimize(mean_loss(loss, X @ w, y, weight) + penalty))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "may be inaccurate": the tolerance below says how far
-        problem.solve(
-            solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11,
-            reduced_tol_gap_abs=1e-8, reduced_tol_gap_rel=1e-8, reduced_tol_feas=1e-8,
-        )  # fmt: skip
-    assert problem.status in ("optimal", "optimal_inaccurate")
-    tolerance = 1e-9 if problem.status == "optimal" else 1e-6
+    objective = mean_loss(loss, X @ w, y, weight) + penalty(reg, w, lam, sigma, X.shape[1])
+    problem = cp.Problem(cp.Minimize(objective))
+    tolerance = _solve(problem)
     return problem.value, tolerance * (1 + abs(problem.value))
+
+
+def _solve(problem) -> float:
+    """Solve as well as can be, as cones for q-norms are hard; returns how well that is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "may be inaccurate": the tolerance says how far
+        for tol in (1e-11, 1e-9, 1e-7):
+            with contextlib.suppress(cp.SolverError):
+                problem.solve(
+                    solver=cp.CLARABEL, tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol,
+                    reduced_tol_gap_abs=1e-8, reduced_tol_gap_rel=1e-8, reduced_tol_feas=1e-8,
+                )  # fmt: skip
+                if problem.status == "optimal":
+                    return 100 * tol
+                assert problem.status == "optimal_inaccurate"
+                return 1e-6
+    raise AssertionError("cvxpy finds no optimum")

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-from problems import LOSS_NAMES, REG_NAMES, Case, targets
+from problems import LOSS_NAMES, REG_NAMES, SMOOTH, Case, regulariser, targets
 from scipy import sparse
 
 from proxsdca.losses import LOSSES, Loss
-from proxsdca.regularizers import L1L2, Regularizer
+from proxsdca.regularizers import L1, L1L2, REGULARIZERS, Group, QNorm, Regularizer
 
 NAN, INF = math.nan, math.inf
 CLASSIFIERS = tuple(name for name in LOSS_NAMES if LOSSES[name]().classification)
@@ -102,17 +102,20 @@ def weights(draw, size):
 @st.composite
 def cases(draw):
     """A well-formed problem, on a dense matrix, for any loss and regulariser."""
-    name, reg = draw(st.sampled_from(LOSS_NAMES)), draw(st.sampled_from(REG_NAMES))
+    name, reg = draw(st.sampled_from(LOSS_NAMES)), draw(st.sampled_from((*REG_NAMES, "l1")))
     X = draw(dense())
     if name in CLASSIFIERS and len(X) == 1:
         X = np.concatenate([X, -X])
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     y = targets(LOSSES[name](), X @ rng.normal(size=X.shape[1]), rng)
-    keywords = {"loss": name, "reg": reg, "lam": draw(st.sampled_from([0.01, 0.1, 1.0, 10.0]))}
+    keywords = {"loss": name, "reg": regulariser(reg, X.shape[1])}
+    keywords["sigma" if reg == "l1" else "lam"] = draw(st.sampled_from([0.01, 0.1, 1.0, 10.0]))
     if draw(st.booleans()):
         keywords["sample_weight"] = draw(weights(len(X)))
-    if reg == "l1l2" and draw(st.booleans()):
-        keywords["reg"] = L1L2(l1_weights=draw(weights(X.shape[1])))
+    if reg in ("l1l2", "qnorm") and draw(st.booleans()):
+        keywords["reg"] = REGULARIZERS[reg](l1_weights=draw(weights(X.shape[1])))
+    columns = name in SMOOTH and reg in ("l2", "l1l2", "l1")
+    keywords["side"] = draw(st.sampled_from(("auto", "rows", "columns")[: 2 + columns]))
     return Case(X, y, keywords)
 
 
@@ -187,13 +190,39 @@ class Draft:
         self.loss = name
         rng, n = self.rng, len(self.A)
         self.keywords["loss"] = LOSSES[name]() if self.chance(0.2) else name
-        for key in ("option", "warm_start"):
+        for key in ("option", "warm_start", "side"):
             self.keywords.pop(key, None)
         if name not in CLASSIFIERS:
             self.y = rng.integers(0 if name == "poisson" else -6, 7, n) / 2
         else:
             self.y = rng.integers(0, 2, n) * 2.0 - 1
             self.y[:2] = [-1, 1][:n]
+
+    def set_reg(self, reg):
+        """Another regulariser, with keywords that suit it."""
+        k, name = self.keywords, getattr(reg, "name", reg)
+        k["reg"] = reg
+        if name == "l2":
+            k.pop("sigma", None)
+        elif name == "l1":
+            k.pop("lam", None)
+            k.pop("warm_start", None)
+            if k.get("output") in ("average", "random"):
+                del k["output"]
+            sigma = k.get("sigma")
+            k["sigma"] = sigma if isinstance(sigma, float) and sigma > 0 else 0.125
+        if name in ("qnorm", "group") or getattr(reg, "geometry", "auto") != "auto":
+            k.pop("side", None)
+
+
+class Made(NamedTuple):
+    """An object that is made when the call is, as its constructor may refuse."""
+
+    kind: type
+    parameters: dict
+
+    def __call__(self):
+        return self.kind(**self.parameters)
 
 
 def draft(rng) -> Draft:
@@ -435,14 +464,15 @@ def _choose_keywords(it: Draft) -> None:
             k[name] = it.pick(values)
     if it.chance(0.3):
         k["option"] = it.pick(loss.options)
-    if it.chance(0.5):
-        k["reg"] = it.pick(("l2", "l1l2", L1L2(l1_weights=it.rng.integers(0, 3, d) / 2)))
-    if "sigma" in k and k.get("reg", "l2") == "l2":
-        del k["sigma"]
+    if it.chance(0.25):
+        k["side"] = it.pick(("auto", "rows", np.str_("rows")))
+        if loss.gamma > 0 and it.chance(0.6):
+            k["side"], k["option"], k["output"] = "columns", "auto", it.pick(("last", "best"))
+    it.set_reg(it.pick(_REGS)(it.rng, d) if it.chance(0.6) else "l2")
     if it.chance(0.25):
         k["sample_weight"] = it.pick(list(_TARGETS.values()))(it.rng.integers(1, 4, n) / 2)
         it.once |= isinstance(k["sample_weight"], Whatever)
-    if it.chance(0.15):
+    if it.chance(0.15) and getattr(k["reg"], "name", k["reg"]) != "l1":
         k["warm_start"] = np.zeros(it.rng.integers(0, n + 1))
     if it.chance(0.03):
         k["seed"] = np.random.default_rng(3)
@@ -453,6 +483,31 @@ def _choose_keywords(it: Draft) -> None:
 def print_nothing(check):
     str(check)
 
+
+def _labels_of_groups(rng, d):
+    """The number of each feature's group, without gaps."""
+    return np.unique(rng.integers(0, d, d), return_inverse=True)[1]
+
+
+def _lists_of_groups(rng, d):
+    labels = _labels_of_groups(rng, d)
+    return [np.flatnonzero(labels == k).tolist() for k in range(labels.max() + 1)]
+
+
+_REGS: tuple[Callable, ...] = (
+    lambda rng, d: "l2",
+    lambda rng, d: "l1l2",
+    lambda rng, d: L1L2(l1_weights=rng.integers(0, 3, d) / 2),
+    lambda rng, d: "qnorm",
+    lambda rng, d: QNorm(rng.choice([2, 2.5, 3, 40]), l1_weights=rng.integers(0, 3, d) / 2),
+    lambda rng, d: QNorm(constant="paper"),
+    lambda rng, d: Group(_labels_of_groups(rng, d).astype(rng.choice(["i1", "u2", "i4", "i8"]))),
+    lambda rng, d: Group(_labels_of_groups(rng, d).tolist()),
+    lambda rng, d: Group(groups := _lists_of_groups(rng, d), rng.integers(0, 3, len(groups)) / 2),
+    lambda rng, d: "l1",
+    lambda rng, d: L1(l1_weights=rng.integers(1, 3, d) / 2),
+    lambda rng, d: L1(str(rng.choice(["l2", "qnorm"])), B=1e6),
+)
 
 _GOOD: dict[str, tuple] = {
     "lam": (1, 0.5, np.float32(0.1), Fraction(1, 3), np.array(0.25), np.array([[2.0]]), 1e6, 1e-3),
@@ -510,12 +565,12 @@ BAD_KEYWORDS: list[tuple[str, Any, tuple]] = [
     *((name, None, (TypeError,)) for name in ("tol", "max_epochs", "verbose")),
     *(
         (name, value, (TypeError,))
-        for name in ("loss", "reg", "option", "order", "output")
+        for name in ("loss", "reg", "option", "order", "output", "side")
         for value in (*NO_TEXT, None)
     ),
     *(
         (name, value, (ValueError,))
-        for name in ("loss", "reg", "option", "order", "output")
+        for name in ("loss", "reg", "option", "order", "output", "side")
         for value in NO_CHOICES
     ),
     ("loss", LOSSES["hinge"], (TypeError,)),
@@ -535,19 +590,124 @@ def plant_keyword(it: Draft) -> None:
 
 def plant_one_keyword(it: Draft, name: str) -> None:
     value, errors = it.pick([(value, errors) for key, value, errors in BAD_KEYWORDS if key == name])
+    if name == "lam":
+        it.set_reg("l2")
+    if name in ("option", "output"):
+        it.keywords.pop("side", None)
     it.keywords[name] = value
     it.fault(name, errors, f"{value!r:.60} ({type(value).__name__})")
 
 
 def plant_sigma(it: Draft) -> None:
-    it.keywords["reg"] = it.pick(("l2", "l1l2"))
-    if it.keywords["reg"] == "l2":
+    reg = it.pick(("l2", "l1l2", "qnorm", Group(np.zeros(it.A.shape[1], int)), "l1", "l1 at 0"))
+    it.set_reg("l1" if reg == "l1 at 0" else reg)
+    if reg == "l2":
         value, errors = it.pick((0, 0.1, "1", NAN)), ValueError
+    elif reg == "l1 at 0":
+        value, errors = it.pick((0, 0.0, -0.0)), ValueError
     else:
         values, errors = it.pick(((NO_REALS, TypeError), (NEGATIVE, ValueError)))
         value = it.pick(values)
     it.keywords["sigma"] = value
-    it.fault("sigma", errors, f"{value!r:.60} for {it.keywords['reg']}")
+    it.fault("sigma", errors, f"{value!r:.60} for {reg}")
+
+
+def plant_lam(it: Draft) -> None:
+    """l1 has none."""
+    it.set_reg("l1")
+    it.keywords["lam"] = it.pick((1, 0.5, "1", NAN, 0))
+    it.fault("lam", ValueError, f"{it.keywords['lam']!r} for l1")
+
+
+def plant_side(it: Draft) -> None:
+    """Columns where there are none."""
+    kind = it.pick(("loss", "reg", "option", "output", "geometry"))
+    if kind == "loss":
+        rough = [name for name in LOSS_NAMES if name not in SMOOTH]
+        it.set_loss(it.pick([name for name in rough if len(it.A) > 1 or name not in CLASSIFIERS]))
+    else:
+        it.set_loss(it.pick(("squared", "huber")))
+    if kind == "reg":
+        it.set_reg(it.pick(("qnorm", Group(np.zeros(it.A.shape[1], int)))))
+    elif kind == "geometry":
+        it.set_reg(L1(it.pick(("l2", "qnorm"))))
+    elif kind != "loss":
+        it.set_reg(it.pick(("l2", "l1l2", "l1")))
+        values = {"option": ("II", "III", "V"), "output": ("average", "random")}[kind]
+        it.keywords[kind] = it.pick(values)
+    it.keywords["side"] = "columns"
+    it.fault("side", ValueError, f"columns in spite of the {kind}")
+
+
+def plant_parameter(it: Draft) -> None:
+    """A parameter that a regulariser refuses as soon as it is made."""
+    kind, name = it.pick(
+        ((QNorm, "p"), (QNorm, "constant"), (L1, "geometry"), (L1, "method"), (L1, "B"))
+    )
+    if name in ("p", "B"):
+        values, errors = it.pick(((NO_REALS, TypeError), (NOT_POSITIVE, ValueError)))
+        if name == "p" and it.chance(0.5):
+            values, errors = (1, 1.5, np.nextafter(2, 1), Fraction(3, 2)), ValueError
+    else:
+        values, errors = it.pick((((*NO_TEXT, None), TypeError), (NO_CHOICES, ValueError)))
+    value = it.pick(values)
+    it.set_reg("l1" if kind is L1 else "qnorm")
+    it.keywords["reg"] = Made(kind, {name: value})
+    it.fault(name, errors, f"{value!r:.60} ({type(value).__name__}) of {kind.__name__}")
+
+
+def plant_literal(it: Draft) -> None:
+    it.set_reg("l1")
+    it.keywords.pop("side", None)
+    it.keywords.update(reg=L1(method="literal"), eps=it.pick((None, 0, 0.0)))
+    it.fault("method", ValueError, "literal without eps")
+
+
+def plant_groups(it: Draft) -> None:
+    d = it.A.shape[1]
+    labels, lists = _labels_of_groups(it.rng, d), _lists_of_groups(it.rng, d)
+    kind = it.pick(list(_BAD_GROUPS))
+    make, errors = _BAD_GROUPS[kind]
+    it.set_reg("group")
+    it.keywords["reg"] = Made(Group, {"groups": make(it, labels, lists, d)})
+    it.fault("groups", errors, f"groups: {kind}")
+
+
+_BAD_GROUPS: dict[str, tuple[Callable, Any]] = {
+    "label missing": (lambda it, labels, lists, d: labels[:-1], ValueError),
+    "label too many": (lambda it, labels, lists, d: np.append(labels, 0), ValueError),
+    "gap": (lambda it, labels, lists, d: np.where(labels == 0, d, labels), ValueError),
+    "negative": (lambda it, labels, lists, d: _with(labels, -1), ValueError),
+    "huge": (lambda it, labels, lists, d: _with(labels, 2**62), ValueError),
+    "beyond int64": (lambda it, labels, lists, d: _with(labels.tolist(), 2**70), BOTH),
+    "floats": (lambda it, labels, lists, d: labels.astype(float), TypeError),
+    "bools": (lambda it, labels, lists, d: labels > 0, TypeError),
+    "text": (lambda it, labels, lists, d: labels.astype(str), TypeError),
+    "objects": (lambda it, labels, lists, d: labels.astype(object), TypeError),
+    "masked": (lambda it, labels, lists, d: np.ma.masked_array(labels), TypeError),
+    "a column": (lambda it, labels, lists, d: labels[:, None], ValueError),
+    "no dimension": (lambda it, labels, lists, d: np.array(0), ValueError),
+    "nothing": (lambda it, labels, lists, d: it.pick(([], (), labels[:0])), BOTH),
+    "feature missing": (lambda it, labels, lists, d: [*lists[:-1], lists[-1][:-1]], BOTH),
+    "feature twice": (lambda it, labels, lists, d: [*lists, [0]], ValueError),
+    "twice in one": (lambda it, labels, lists, d: [*lists[:-1], lists[-1] * 2], ValueError),
+    "empty group": (lambda it, labels, lists, d: [*lists, np.zeros(0, int)], ValueError),
+    "feature too large": (lambda it, labels, lists, d: [*lists, [d]], ValueError),
+    "feature negative": (lambda it, labels, lists, d: [*lists, [-1]], ValueError),
+    "feature a float": (lambda it, labels, lists, d: [*lists, [0.5]], TypeError),
+    "feature text": (lambda it, labels, lists, d: [*lists, ["0"]], TypeError),
+    "mixed": (lambda it, labels, lists, d: [*lists, 0], ValueError),
+    "deep": (lambda it, labels, lists, d: [[group] for group in lists], ValueError),
+    "ragged": (lambda it, labels, lists, d: [*lists, [0, [0]]], BOTH),
+    "not iterable": (lambda it, labels, lists, d: it.pick((5, 0.5, object(), True)), BOTH),
+    "an array by itself": (lambda it, labels, lists, d: Whatever(labels[:-1]), BOTH),
+}
+
+
+def plant_group_weights(it: Draft) -> None:
+    groups = _lists_of_groups(it.rng, it.A.shape[1])
+    value = plant_vector(it, "weights", it.rng.integers(1, 3, len(groups)) / 2, minimum=0)
+    it.set_reg(Group(groups, object() if value is None else value))
 
 
 def plant_option(it: Draft) -> None:
@@ -728,6 +888,7 @@ def plant_sample_weight(it: Draft) -> None:
         it.fault("sample_weight", errors, "zeros, negative or tiny")
         it.keywords["sample_weight"] = value
     elif it.chance(0.1):
+        it.set_reg("l2")
         it.keywords["sample_weight"] = np.full(n, it.pick((1e301, 1e-305)))
         it.keywords.pop("lam", None)
         it.fault("sample_weight", ValueError, "a sum beyond lam's range")
@@ -740,12 +901,21 @@ def plant_sample_weight(it: Draft) -> None:
 
 def plant_l1_weights(it: Draft) -> None:
     value = plant_vector(it, "l1_weights", it.rng.integers(1, 3, it.A.shape[1]) / 2, minimum=0)
-    it.keywords["reg"] = L1L2(l1_weights=object() if value is None else value)
+    kind = it.pick((L1L2, QNorm, L1))
+    it.set_reg(kind(l1_weights=object() if value is None else value))
+
+
+def plant_zero_l1_weight(it: Draft) -> None:
+    """Nothing bounds such a feature where l1 stands alone."""
+    it.set_reg(L1(l1_weights=_with(np.ones(it.A.shape[1]), 0.0)))
+    it.fault("l1_weights", ValueError, "0 for l1")
 
 
 def plant_warm_start(it: Draft) -> None:
     n = len(it.A)
     it.set_loss("hinge" if n > 1 else "absolute")
+    if isinstance(it.keywords["reg"], L1) or it.keywords["reg"] == "l1":
+        it.set_reg("l2")
     if it.chance(0.4):
         bad = it.pick((2.0, -2.0, 1e300, 1.001, NAN, INF))
         it.keywords["warm_start"] = _with(np.zeros(n), bad)
@@ -1052,7 +1222,7 @@ def plant_meddler(it: Draft) -> None:
         part[k] = noise if part[k] != noise else 99
 
     it.meddles = True
-    it.keywords.update(callback=meddle, certify_every=1)
+    it.keywords.update(callback=meddle, certify_every=1, side="rows")
     it.fault("X", (ValueError, ArithmeticError), "a callback changes it")
 
 
@@ -1076,6 +1246,7 @@ def plant_meddling_array(it: Draft) -> None:
         it.y = Meddler(it.y, p[name], bad)
     else:
         it.keywords["sample_weight"] = Meddler(np.ones(len(it.A)), p[name], bad)
+    it.keywords["side"] = "rows"
     it.meddles = True
     it.fault("X", (ValueError, ArithmeticError), f"{name} becomes {bad} as an array is read")
 
@@ -1108,9 +1279,9 @@ def odd_keyword(it: Draft) -> None:
             ("sample_weight", tuple(np.geomspace(1, k, len(it.A)) for k in (1e300, 1e-299, 1e8))),
         )
     )
-    it.keywords[name] = it.pick(values)
     if name == "sigma":
-        it.keywords["reg"] = "l1l2"
+        it.set_reg(it.pick(_REGS[1:])(it.rng, it.A.shape[1]))
+    it.keywords[name] = it.pick(values)
     _lenient(it, f"{name} = {it.keywords[name]}")
 
 
@@ -1191,11 +1362,12 @@ def _lenient(it: Draft, note: str) -> None:
 
 PLANTS: tuple[Callable[[Draft], None], ...] = (
     plant_keyword, plant_keyword, plant_keyword, plant_keyword, plant_keyword, plant_keyword,
-    plant_sigma, plant_option, plant_regression_target, plant_poisson_target, plant_labels,
-    plant_labels, plant_sample_weight, plant_l1_weights, plant_warm_start, plant_dense, plant_dense,
-    plant_indptr, plant_indptr, plant_indices, plant_parts, plant_parts, plant_blocks, plant_shape,
-    plant_dimensions, plant_coordinates, plant_lists, plant_dictionary, plant_diagonals,
-    plant_shifty, plant_meddler, plant_meddling_array, plant_raising_callback, odd_scale,
-    odd_keyword, odd_targets, odd_size, odd_shape, odd_format, odd_offsets, odd_labels,
-    odd_warm_start,
+    plant_sigma, plant_lam, plant_side, plant_side, plant_parameter, plant_parameter, plant_literal,
+    plant_groups, plant_groups, plant_group_weights, plant_zero_l1_weight, plant_option,
+    plant_regression_target, plant_poisson_target, plant_labels, plant_labels, plant_sample_weight,
+    plant_l1_weights, plant_warm_start, plant_dense, plant_dense, plant_indptr, plant_indptr,
+    plant_indices, plant_parts, plant_parts, plant_blocks, plant_shape, plant_dimensions,
+    plant_coordinates, plant_lists, plant_dictionary, plant_diagonals, plant_shifty, plant_meddler,
+    plant_meddling_array, plant_raising_callback, odd_scale, odd_keyword, odd_targets, odd_size,
+    odd_shape, odd_format, odd_offsets, odd_labels, odd_warm_start,
 )  # fmt: skip

@@ -5,56 +5,79 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy_twin import objectives
-from problems import LOSS_NAMES, REG_NAMES, all_losses, make, zero_gap_alpha
+from problems import LOSS_NAMES, REG_NAMES, Case, all_losses, make, zero_gap_alpha
 
 import proxsdca
+from proxsdca.regularizers import REGULARIZERS
 
-RATIONAL = ("hinge", "squared", "absolute")
+RATIONAL = ("hinge", "squared", "absolute", "squared_hinge")
+RATIONAL_REGS = ("l2", "l1l2", "l1")
 
 
-def exact_gap(X, y, w, alpha, loss, lam, sigma, s):
-    """P(w) - D(alpha) in rational arithmetic, and the same with the size of every product."""
+def exact_certificate(X, y, w, alpha, loss, reg, lam, sigma, c, s, B=None):
+    """P(w) and D(alpha) in rational arithmetic, and their sum with the size of every product.
+
+    For l1 it is D_B, by default with the B = P(w) / sigma that w proves (ERRATA 6, 7).
+    """
     n, d = X.shape
     X = [[Fraction(x) for x in row] for row in X]
-    y, w, alpha = ([Fraction(t) for t in vector] for vector in (y, w, alpha))
+    y, w, alpha, c = ([Fraction(t) for t in vector] for vector in (y, w, alpha, c))
     lam, sigma = Fraction(lam), Fraction(sigma)
-    gap = size = Fraction(0)
+    primal = dual = size = Fraction(0)
     for i in range(n):
         products = [x * t for x, t in zip(X[i], w, strict=True)]
         m, reach = sum(products), sum(map(abs, products))
+        dual += y[i] * alpha[i]
+        if loss in ("squared", "squared_hinge") and s[i]:
+            conjugate = alpha[i] ** 2 / (s[i] * (2 if loss == "squared" else 4))
+            dual -= conjugate
+            size += conjugate
         if loss == "hinge":
             assert 0 <= y[i] * alpha[i] <= s[i]
-            gap += s[i] * max(Fraction(0), 1 - y[i] * m) - y[i] * alpha[i]
+            primal += s[i] * max(Fraction(0), 1 - y[i] * m)
             size += s[i] * (1 + reach) + abs(alpha[i])
+        elif loss == "squared_hinge":
+            assert y[i] * alpha[i] >= 0
+            primal += s[i] * max(Fraction(0), 1 - y[i] * m) ** 2
+            size += s[i] * (1 + reach) ** 2 + abs(alpha[i])
         elif loss == "squared":
-            gap += s[i] * (m - y[i]) ** 2 / 2 - y[i] * alpha[i]
+            primal += s[i] * (m - y[i]) ** 2 / 2
             size += s[i] * (reach + abs(y[i])) ** 2 / 2 + abs(y[i] * alpha[i])
-            if s[i]:
-                gap += alpha[i] ** 2 / (2 * s[i])
-                size += alpha[i] ** 2 / (2 * s[i])
         else:
             assert abs(alpha[i]) <= s[i]
-            gap += s[i] * abs(m - y[i]) - y[i] * alpha[i]
+            primal += s[i] * abs(m - y[i])
             size += s[i] * (reach + abs(y[i])) + abs(y[i] * alpha[i])
-    gap, size = gap / n, size / n
-    for j in range(d):
-        penalty = lam * w[j] ** 2 / 2 + sigma * abs(w[j])
-        v = sum(X[i][j] * alpha[i] for i in range(n)) / (lam * n)
-        reach = sum(abs(X[i][j] * alpha[i]) for i in range(n)) / (lam * n)
-        gap += penalty + lam * max(Fraction(0), abs(v) - sigma / lam) ** 2 / 2
-        size += penalty + lam * reach**2 / 2
-    return gap, size
+    primal, dual, size = primal / n, dual / n, size / n
+    u = [sum(X[i][j] * alpha[i] for i in range(n)) / n for j in range(d)]
+    reach = [sum(abs(X[i][j] * alpha[i]) for i in range(n)) / n for j in range(d)]
+    penalty = sum(sigma * c[j] * abs(w[j]) for j in range(d))
+    if reg != "l1":
+        penalty += sum(lam * t**2 / 2 for t in w)
+    primal += penalty
+    size += penalty
+    if reg == "l1":
+        B = primal / sigma if B is None else Fraction(B)
+        dual -= B * max(Fraction(0), max(abs(t) / k for t, k in zip(u, c, strict=True)) - sigma)
+        # B is as large as P is, and as uncertain as its summands are large
+        size += size / sigma * (sigma + max(t / k for t, k in zip(reach, c, strict=True)))
+    else:
+        dual -= sum(
+            max(Fraction(0), abs(t) - sigma * k) ** 2 / (2 * lam) for t, k in zip(u, c, strict=True)
+        )
+        size += sum(t**2 for t in reach) / (2 * lam)
+    return primal, dual, size
 
 
 def random_pair(rng):
     """A small problem with a pair (w, alpha), nearly fitted targets among them."""
-    loss = RATIONAL[rng.integers(3)]
-    reg = REG_NAMES[rng.integers(len(REG_NAMES))]
+    loss = RATIONAL[rng.integers(len(RATIONAL))]
+    reg = RATIONAL_REGS[rng.integers(len(RATIONAL_REGS))]
     n, d = rng.integers(1, 9), rng.integers(1, 9)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4) * (rng.random((n, d)) < 0.8)
     w = rng.normal(size=d) * (rng.random(d) < 0.8)
     near = rng.random() < 0.5
-    if loss == "hinge":
+    kind = proxsdca.losses.LOSSES[loss]()
+    if kind.classification:
         n, X = n + 1, np.vstack([X, X[:1]])
         y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
         y[0], y[-1] = 1, -1
@@ -62,9 +85,8 @@ def random_pair(rng):
             w = w / abs(norm) * rng.choice([1, 1 - 1e-12])  # margins of 1, up to rounding
     else:
         y = X @ w if near else rng.normal(size=n)
-    problem = proxsdca.losses.LOSSES[loss]()
-    alpha = zero_gap_alpha(problem, n, y, rng)
-    weights = None
+    alpha = zero_gap_alpha(kind, n, y, rng)
+    weights, c = None, np.ones(d)
     s = [Fraction(1)] * n
     if rng.random() < 0.5:
         weights = rng.random(n) * (rng.random(n) < 0.8)
@@ -75,29 +97,66 @@ def random_pair(rng):
     keywords = {
         "loss": loss,
         "reg": reg,
-        "lam": 10.0 ** rng.uniform(-4, 2),
+        "lam": None if reg == "l1" else 10.0 ** rng.uniform(-4, 2),
         "sigma": None if reg == "l2" else 10.0 ** rng.uniform(-4, 1),
         "sample_weight": weights,
     }
-    return X, y, w, alpha, s, keywords
+    if reg != "l2" and rng.random() < 0.3:
+        c = rng.random(d) + 0.1
+        keywords["reg"] = REGULARIZERS[reg](l1_weights=c)
+    exact = loss, reg, keywords["lam"] or 0, keywords["sigma"] or 0, c, s
+    return Case(X, y, keywords), w, alpha, exact
 
 
-@pytest.mark.parametrize("block", range(5))
-def test_exact_gap_lies_within_rounding(block, campaign):
-    """10,000 pairs in full; CI sees a tenth of them, as they are quick."""
-    rng = np.random.default_rng(block)
+def check_exactly(case, problem, w, found, exact):
+    """The evaluation of (w, found.alpha) against rational arithmetic; how much of its rounding
+    it needs."""
+    c = found.certificate
+    primal, dual, size = exact_certificate(case.X, case.y, w, found.alpha, *exact)
+    assert abs(Fraction(c.primal) - primal) <= Fraction(found.error_primal)
+    assert Fraction(c.dual) - dual <= Fraction(found.error_dual)
+    assert primal - dual <= Fraction(c.gap) + Fraction(c.rounding)
+    assert primal >= dual
+    off = abs(Fraction(c.gap) - (primal - dual))
+    assert off <= Fraction(c.rounding)
+    assert c.rounding <= 1e-13 * size
+    return float(off / Fraction(c.rounding or 1))
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("block", range(3))
+def test_exact_gap_lies_within_rounding(block, columns, campaign):
+    """120,000 pairs in full, a hundredth of them by default."""
+    rng = np.random.default_rng([block, columns])
     worst = 0.0
     for _ in range(10 * campaign(2000)):
-        X, y, w, alpha, s, keywords = random_pair(rng)
-        c = proxsdca.certify(X, y, w, alpha, **keywords)
-        gap, size = exact_gap(
-            X, y, w, alpha, keywords["loss"], keywords["lam"], keywords["sigma"] or 0, s
-        )
-        assert abs(Fraction(c.gap) - gap) <= Fraction(c.rounding)
-        assert gap >= 0
-        assert c.rounding <= 1e-13 * size
-        worst = max(worst, float(abs(Fraction(c.gap) - gap) / Fraction(c.rounding or 1)))
+        case, w, alpha, exact = random_pair(rng)
+        problem = case.problem(columns)
+        found = problem.evaluate(w, alpha, problem.room())
+        if not columns:
+            assert found.certificate == case.certify(w, alpha)
+        worst = max(worst, check_exactly(case, problem, w, found, exact))
     assert worst > 1e-3  # the bound is not idle
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+def test_a_rescaled_alpha_is_certified_as_such(columns, campaign):
+    """For l1 the dual may be that of c alpha, c in [0, 1], where it is larger."""
+    rng, shrunk = np.random.default_rng(9), 0
+    for _ in range(10 * campaign(1000)):
+        case, w, alpha, exact = random_pair(rng)
+        if exact[1] != "l1":
+            continue
+        problem = case.problem(columns)
+        plain = problem.evaluate(w, alpha, problem.room())
+        found = problem.evaluate(w, alpha, problem.room(), rescale=True)
+        np.testing.assert_allclose(found.alpha, alpha * found.shrink, rtol=1e-14)
+        assert 0 <= found.shrink <= 1
+        assert found.primal == plain.primal
+        assert found.dual >= plain.dual - plain.error_dual - found.error_dual
+        check_exactly(case, problem, w, found, exact)
+        shrunk += found.shrink < 1
+    assert shrunk > 5
 
 
 @pytest.mark.parametrize("reg", REG_NAMES)
@@ -105,10 +164,10 @@ def test_exact_gap_lies_within_rounding(block, campaign):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_against_the_twin(loss, reg, weighted):
     rng = np.random.default_rng(3)
-    case = make(loss, reg, n=25, d=6, seed=4, lam=0.05)
+    case = make(loss, reg, n=25, d=11, seed=4, lam=0.05)
     weight = rng.random(25) * (rng.random(25) < 0.8) if weighted else np.ones(25)
     s = weight * 25 / weight.sum()
-    alpha, w = zero_gap_alpha(loss, 25, case.y, rng) * s, rng.normal(size=6)
+    alpha, w = zero_gap_alpha(loss, 25, case.y, rng) * s, rng.normal(size=11)
     sigma = 0.0 if reg == "l2" else 0.02
     case.keywords.update(sigma=None if reg == "l2" else sigma)
     c = case.certify(w, alpha, sample_weight=weight if weighted else None)
@@ -118,6 +177,9 @@ def test_against_the_twin(loss, reg, weighted):
     assert c.gap == c.primal - c.dual
     assert c.gap >= -c.rounding
     assert 0 < c.rounding < 1e-12
+    columns = case.evaluate(w, alpha, True, sample_weight=weight if weighted else None)
+    assert columns.primal == pytest.approx(primal, rel=1e-12)
+    assert columns.dual == pytest.approx(dual, rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)

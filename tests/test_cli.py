@@ -37,8 +37,9 @@ def test_the_script_is_installed():
 
 
 def check_demo(out):
-    header, *table = out.split("\n\n")[1].splitlines()
-    columns = ["gap", "relative", "epochs", "seconds", "nonzeros", "status"]
+    header, *table, note = out.split("\n\n")[1].splitlines()
+    assert note.startswith("promised: ")
+    columns = ["gap", "relative", "epochs", "promised", "seconds", "nonzeros", "status"]
     assert header.split() == ["loss", "+", "reg", *columns]
     assert len(table) == len(_cli.PROBLEMS)
     for line, (loss, reg) in zip(table, _cli.PROBLEMS, strict=True):
@@ -58,8 +59,8 @@ def test_demo(capsys):
     assert out.startswith("300 rows, 400 columns, ")
     assert "convergence drawn in picture.png" in out
     assert Path("picture.png").read_bytes().startswith(b"\x89PNG")
-    assert err.splitlines()[0] == "solving hinge + l2 (1 of 5)"
-    assert len(err.splitlines()) == 5
+    assert err.splitlines()[0] == "solving hinge + l2 (1 of 6)"
+    assert len(err.splitlines()) == 6
 
 
 def test_demo_as_a_process():
@@ -73,7 +74,7 @@ def test_demo_depends_on_the_seed_alone(capsys):
     def table(seed):
         assert main([*SMALL, "--seed", seed]) == 0
         rows = capsys.readouterr().out.split("\n\n")[1].splitlines()[1:]
-        return [row.split()[:6] + row.split()[7:] for row in rows]  # without the seconds
+        return [row.split()[:7] + row.split()[8:] for row in rows]  # without the seconds
 
     assert table("1") == table("1") != table("2")
 
@@ -103,7 +104,7 @@ def test_demo_on_a_terminal_without_tqdm(capsys, monkeypatch):
     assert main(SMALL) == 0
     out, err = capsys.readouterr()
     check_demo(out)
-    assert len(err.splitlines()) == 5
+    assert len(err.splitlines()) == 6
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (3, 1_000)])

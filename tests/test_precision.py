@@ -9,6 +9,7 @@ from problems import all_losses, make, targets, zero_gap_alpha
 
 import proxsdca
 from proxsdca.losses import LOSSES, EpsilonInsensitive, Huber, Poisson, SmoothHinge
+from proxsdca.regularizers import L1L2, REGULARIZERS, Group, QNorm
 
 mp = mpmath.mp.clone()
 mp.dps = 60
@@ -69,9 +70,34 @@ def exact_conjugate(loss, b, y):
     raise NotImplementedError(f"the exact conjugate of {loss.name!r} is needed")
 
 
-def exact_gap(case, loss, w, alpha, lam, sigma, weights):
-    n, d = case.X.shape
-    number = np.vectorize(mp.mpf, otypes=[object])
+def number(array):
+    return np.vectorize(mp.mpf, otypes=[object])(array)
+
+
+def exact_penalty(problem, w, u):
+    """lam g(w) and lam g*(v), u = lam v; for l1 sigma |w|_1 and B [|u|_inf - sigma]_+."""
+    reg, lam, sigma = problem.reg, mp.mpf(problem.lam), mp.mpf(problem.sigma)
+    if reg.name == "group":
+        norms = [
+            (mp.norm(list(w[members])), mp.norm(list(u[members])), mp.mpf(float(c)))
+            for members, c in zip(reg.groups, reg.weights, strict=True)
+        ]
+        value = sum(lam * t**2 / 2 + sigma * c * t for t, _, c in norms)
+        return value, sum(max(mp.mpf(0), t - sigma * c) ** 2 for _, t, c in norms) / (2 * lam)
+    c = number(np.ones(problem.d) if reg.l1_weights is None else reg.l1_weights)
+    l1 = sigma * sum(c * abs(w))
+    if reg.name == "l1":
+        return l1, mp.mpf(problem.map.B) * max(mp.mpf(0), max(abs(u) / c) - sigma)
+    over = [max(mp.mpf(0), abs(t) - sigma * k) for t, k in zip(u, c, strict=True)]
+    p, constant = (mp.mpf(2), mp.mpf(1)) if reg.name == "l1l2" else map(mp.mpf, reg.p_and_c(len(w)))
+    q = p / (p - 1)
+    value = lam * constant / 2 * sum(abs(t) ** q for t in w if t) ** (2 / q)
+    return value + l1, sum(t**p for t in over if t) ** (2 / p) / (2 * lam * constant)
+
+
+def exact_gap(case, problem, w, alpha, weights):
+    n = len(case.y)
+    loss = problem.loss
     X, y, w, alpha = (number(a) for a in (case.X, case.y, w, alpha))
     s = [mp.mpf(1)] * n
     if weights is not None:
@@ -88,33 +114,66 @@ def exact_gap(case, loss, w, alpha, lam, sigma, weights):
         )
         / n
     )
-    for j in range(d):
-        v = sum(X[i, j] * s[i] * b[i] for i in range(n)) / (mp.mpf(lam) * n)
-        gap += mp.mpf(lam) * w[j] ** 2 / 2 + mp.mpf(sigma) * abs(w[j])
-        gap += mp.mpf(lam) / 2 * max(mp.mpf(0), abs(v) - mp.mpf(sigma) / mp.mpf(lam)) ** 2
-    return gap
+    u = sum(X[i] * (s[i] * b[i]) for i in range(n)) / n
+    return gap + sum(exact_penalty(problem, w, u))
+
+
+def random_regulariser(name, d, rng):
+    """With weights, groups, p and constant as they come."""
+    weights = rng.random(d) + 0.1 if rng.random() < 0.5 else None
+    if name == "group":
+        groups = np.split(rng.permutation(d), np.sort(rng.choice(np.arange(1, d), d // 3, False)))
+        return Group(groups, rng.random(len(groups)) * (rng.random(len(groups)) < 0.8))
+    if name == "qnorm":
+        p = rng.choice([None, 2, 3, 2.5, 7, 40, 500])
+        return QNorm(p, str(rng.choice(["valid", "paper"])), l1_weights=weights)
+    return REGULARIZERS[name](l1_weights=weights)
+
+
+def check_in_high_precision(loss, reg, n, d, columns, rng):
+    case = make(loss, n=n, d=d, seed=int(rng.integers(2**31)))
+    case.X *= 10.0 ** rng.integers(-2, 3)
+    w = rng.normal(size=d) * (rng.random(d) < 0.8)
+    case.y = targets(loss, case.X @ w, rng)
+    if rng.random() < 0.3 and not loss.classification and loss.target_min < 0:
+        case.y = case.X @ w  # fitted, up to rounding
+    alpha = zero_gap_alpha(loss, n, case.y, rng)
+    weights = rng.random(n) + 0.01 if rng.random() < 0.6 else None
+    if weights is not None:
+        alpha = alpha * (weights * n / weights.sum())
+    case.keywords.update(
+        reg=reg,
+        lam=None if reg.name == "l1" else 10.0 ** rng.uniform(-3, 2),
+        sigma=10.0 ** rng.uniform(-4, 0),
+        sample_weight=weights,
+    )
+    problem = case.problem(columns)
+    c = problem.evaluate(w, alpha, problem.room()).certificate
+    exact = exact_gap(case, problem, w, alpha, weights)
+    assert abs(mp.mpf(c.gap) - exact) <= mp.mpf(c.rounding)
+    assert c.rounding <= 1e-12 * (1 + abs(c.primal) + abs(c.dual))
+    return float(abs(mp.mpf(c.gap) - exact) / mp.mpf(c.rounding or 1))
 
 
 @pytest.mark.parametrize("loss", all_losses(), ids=repr)
 def test_exact_gap_of_every_loss(loss, campaign):
     rng = np.random.default_rng(5)
-    for _ in range(campaign(2000)):
+    for k in range(campaign(2000)):
         n, d = int(rng.integers(2, 7)), int(rng.integers(1, 5))
-        case = make(loss, "l1l2", n=n, d=d, seed=int(rng.integers(2**31)))
-        case.X *= 10.0 ** rng.integers(-2, 3)
-        w = rng.normal(size=d)
-        case.y = targets(loss, case.X @ w, rng)
-        if rng.random() < 0.3 and not loss.classification and loss.target_min < 0:
-            case.y = case.X @ w  # fitted, up to rounding
-        alpha = zero_gap_alpha(loss, n, case.y, rng)
-        weights = rng.random(n) + 0.01 if rng.random() < 0.6 else None
-        if weights is not None:
-            alpha = alpha * (weights * n / weights.sum())
-        lam, sigma = 10.0 ** rng.uniform(-3, 2), 10.0 ** rng.uniform(-4, 0)
-        c = case.certify(w, alpha, lam=lam, sigma=sigma, sample_weight=weights)
-        exact = exact_gap(case, loss, w, alpha, lam, sigma, weights)
-        assert abs(mp.mpf(c.gap) - exact) <= mp.mpf(c.rounding)
-        assert c.rounding <= 1e-12 * (1 + abs(c.primal) + abs(c.dual))
+        check_in_high_precision(loss, L1L2(), n, d, bool(k % 2), rng)
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("reg", ["qnorm", "group", "l1"])
+def test_exact_gap_of_every_regulariser(reg, columns, campaign):
+    """The whole certificate, up to d = 60, so that the sums over features count."""
+    rng, losses, worst = np.random.default_rng([6, columns]), all_losses(), 0.0
+    for k in range(campaign(4000)):
+        n, d = int(rng.integers(2, 7)), int(rng.choice([2, 3, 8, 60]))
+        regulariser = random_regulariser(reg, d, rng)
+        loss = losses[k % len(losses)]
+        worst = max(worst, check_in_high_precision(loss, regulariser, n, d, columns, rng))
+    assert worst > 1e-4  # the bound is not idle
 
 
 @pytest.mark.parametrize(
@@ -137,7 +196,7 @@ def test_the_rounding_of_weights_counts(loss, y, weights, alpha):
     case = make(loss, "l1l2", n=3, d=1, lam=1.0, sigma=0.0)
     case.X, case.y = np.zeros((3, 1)), np.array(y)
     c = case.certify([0.0], alpha, sample_weight=weights)
-    exact = exact_gap(case, LOSSES[loss](), np.zeros(1), np.array(alpha), 1.0, 0.0, weights)
+    exact = exact_gap(case, case.problem(), np.zeros(1), np.array(alpha), weights)
     assert abs(mp.mpf(c.gap) - exact) <= mp.mpf(c.rounding)
 
 

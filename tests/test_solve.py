@@ -21,11 +21,7 @@ def tolerance(loss) -> float:
 
 
 def check_against_reference(case, result):
-    s = result.alpha * 0 + 1
-    y = case.y
-    best, slack = optimum(
-        case.X, y, result.loss, result.lam, result.sigma if result.reg.name == "l1l2" else 0.0, s
-    )
+    best, slack = optimum(case.X, case.y, result.loss, result.reg, result.lam, result.sigma)
     assert result.primal <= best + result.gap + result.rounding + slack
     assert result.primal >= best - slack
     assert result.dual <= best + result.rounding + slack
@@ -95,8 +91,9 @@ def test_parameters_and_weights_against_the_reference(loss, weighted):
     case = make(kind, "l1l2", n=40, d=6, seed=1, lam=0.02, sigma=0.01)
     weight = np.random.default_rng(0).random(40) if weighted else np.ones(40)
     c = np.linspace(0, 2, 6)
-    result = case.solve(reg=L1L2(c), sample_weight=weight, tol=1e-6, max_epochs=50_000)
-    best, slack = optimum(case.X, case.y, kind, 0.02, 0.01 * c, weight * 40 / weight.sum())
+    reg = L1L2(c)
+    result = case.solve(reg=reg, sample_weight=weight, tol=1e-6, max_epochs=50_000)
+    best, slack = optimum(case.X, case.y, kind, reg, 0.02, 0.01, weight * 40 / weight.sum())
     assert result.converged
     assert best - slack <= result.primal <= best + result.gap + result.rounding + slack
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from proxsdca._core.epoch import Epoch
 from proxsdca._problem import Problem
+from proxsdca._side import RowSide
 
 
 def problem(X: Any, y: np.ndarray, loss: str, reg: str) -> Problem:
@@ -19,5 +20,5 @@ def problem(X: Any, y: np.ndarray, loss: str, reg: str) -> Problem:
 
 def epoch(problem: Problem) -> Epoch:
     """An Epoch at alpha = 0, with exact steps."""
-    rows = problem.rows
-    return problem.epoch(problem.curvature(), np.zeros(rows.n), np.zeros(rows.d))
+    side = RowSide(problem)
+    return side.epoch(side.curvature(), np.zeros(problem.n), np.zeros(problem.d))

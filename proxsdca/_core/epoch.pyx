@@ -6,21 +6,22 @@ once and specialised for the listed types; a term or map that is not listed
 runs through the same source by virtual calls.
 """
 
+import numpy as np
+
 from libc.float cimport DBL_MIN
-from libc.math cimport isfinite
+from libc.math cimport exp, fabs, fmax, isfinite, sqrt
 from libc.stdlib cimport calloc, free
 
-from .losses cimport (
-    AnyTerm, Hinge, Logistic, SmoothHinge, Squared, SquaredHinge, term_argument,
-)
+from .columns cimport LossMap, Penalty
+from .kinds cimport AnyMap, AnyTerm, SeparableMap
+from .losses cimport Hinge, Logistic, SmoothHinge, Squared, SquaredHinge
 from .map cimport Map
-from .regs cimport AnyMap, L1L2Map, L2Map, WeightedL1L2Map
+from .regs cimport GroupMap, L1L2Map, L2Map, QNormMap, WeightedL1L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Record, Rows, Strided32,
-    Strided64, axpy, dot, hold, prefetch_line, prefetch_row,
-    prefetch_start, span,
+    Strided64, axpy, column, dot, hold, prefetch_line, prefetch_row, prefetch_start, span, value,
 )
-from .step cimport excess, step
+from .step cimport excess, step, term_argument
 from .term cimport Term
 
 
@@ -69,6 +70,11 @@ cdef class Epoch:
     cdef readonly Py_ssize_t visited, changed   # nonzeros of the rows visited, and changed
     cdef readonly Py_ssize_t broken             # the first row whose margin is not finite, or -1
 
+    # For the column side.  A step moves map(v) by at most its length |b' - b| q^(1/2), so that a
+    # coordinate with slack stays where it is, unvisited, while the path is short of `quiet`.
+    cdef double path
+    cdef double[::1] quiet
+
     # Sums of w and alpha over the iterates since `record`, for the averaged output
     cdef Record* w_record
     cdef Record* alpha_record
@@ -82,6 +88,8 @@ cdef class Epoch:
         self.alpha, self.v = alpha, v
         self.scale, self.q_R, self.option, self.virtual = scale, q_R, option, virtual
         self.broken = -1
+        self.path = 0
+        self.quiet = np.zeros(alpha.shape[0] if isinstance(term, Penalty) else 1)
         self.forget()
         self.reset()
 
@@ -95,12 +103,15 @@ cdef class Epoch:
         self.alpha_record = <Record*>calloc(self.alpha.shape[0], sizeof(Record))
         if self.w_record == NULL or self.alpha_record == NULL:
             raise MemoryError
+        cdef Py_ssize_t j
+        for j in range(self.v.shape[0]):
+            self.w_record[j].since = self.map.clock(j)
 
     def average(self, double[::1] w, double[::1] alpha):
         """Write the means of the recorded w and alpha; there must be at least one."""
         cdef Py_ssize_t i, j
         for j in range(w.shape[0]):
-            hold(&self.w_record[j], self.map.at(j, self.v[j]), self.recorded)
+            hold(&self.w_record[j], self.map.held(j, self.v[j]), self.map.clock(j))
             w[j] = self.w_record[j].total / self.recorded
         for i in range(alpha.shape[0]):
             hold(&self.alpha_record[i], self.alpha[i], self.recorded)
@@ -141,24 +152,28 @@ cdef class Epoch:
 cdef int with_map(Epoch state, AnyRows rows, const Py_ssize_t[::1] order) except -1:
     cdef Map map = state.map
     if state.virtual:
-        with_term(state, rows, map, order)
+        sweep(state, rows, map, state.term, order)
     elif isinstance(map, L2Map):
         with_term(state, rows, <L2Map>map, order)
     elif isinstance(map, L1L2Map):
         with_term(state, rows, <L1L2Map>map, order)
     elif isinstance(map, WeightedL1L2Map):
         with_term(state, rows, <WeightedL1L2Map>map, order)
+    elif isinstance(map, QNormMap):
+        sweep(state, rows, <QNormMap>map, state.term, order)
+    elif isinstance(map, GroupMap):
+        sweep(state, rows, <GroupMap>map, state.term, order)
+    elif isinstance(map, LossMap) and isinstance(state.term, Penalty):
+        sweep(state, rows, <LossMap>map, <Penalty>state.term, order)
     else:
-        with_term(state, rows, map, order)
+        sweep(state, rows, map, state.term, order)
     return 0
 
 
-cdef int with_term(Epoch state, AnyRows rows, AnyMap map,
+cdef int with_term(Epoch state, AnyRows rows, SeparableMap map,
                    const Py_ssize_t[::1] order) except -1:
     cdef Term term = state.term
-    if state.virtual:
-        sweep(state, rows, map, term, order)
-    elif isinstance(term, Hinge):
+    if isinstance(term, Hinge):
         sweep(state, rows, map, <Hinge>term, order)
     elif isinstance(term, SmoothHinge):
         sweep(state, rows, map, <SmoothHinge>term, order)
@@ -168,9 +183,76 @@ cdef int with_term(Epoch state, AnyRows rows, AnyMap map,
         sweep(state, rows, map, <Logistic>term, order)
     elif isinstance(term, Squared):
         sweep(state, rows, map, <Squared>term, order)
+    elif SeparableMap is L2Map and isinstance(term, Penalty):      # squared loss, by columns
+        sweep(state, rows, map, <Penalty>term, order)
     else:
         sweep(state, rows, map, term, order)
     return 0
+
+
+cdef inline double local_best(AnyRows rows, Py_ssize_t i, LossMap map, Penalty term, double y,
+                              double b, double m, double q) noexcept nogil:
+    """The step of a column by the loss's curvature where v is, instead of by its bound 1/gamma.
+
+    Where phi'' bounds the third derivative, phi'' grows by at most e^r while no x_ij (b' - b)
+    exceeds r, so that e^r sum_i s_i phi''(v_i) x_ij^2 bounds the curvature of n P up to there: a
+    step within r lowers P by as much as the bound says.
+    """
+    cdef Py_ssize_t first, count = span(rows, i, &first), k
+    cdef double x, curve, here = 0, peak = 0, r = 0.1, new = b
+    for k in range(count):
+        curve = map.curve(column(rows, first, k))
+        if curve != 0:
+            x = value(rows, first, k)
+            here += curve * x * x
+            peak = fmax(peak, fabs(x))
+    while r <= 2 and 0 < here * exp(r) < q:
+        new = term.best(y, b, m, here * exp(r))
+        if fabs(new - b) * peak <= r:
+            return new
+        r *= 2
+    # no such r: as far as the last one allows, or as the bound 1/gamma does, whichever is further
+    x = term.best(y, b, m, q)
+    r = 0.5 * r / peak
+    if new == b or fabs(x - b) >= r:
+        return x
+    return b + (r if new > b else -r)
+
+
+cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTerm term,
+                        int option, double y, double s, double alpha, double m, double q,
+                        double q_R, double scale, Record* record, double now) noexcept nogil:
+    """Take the step of row i and return the new alpha_i.
+
+    Where the map says so, its curvature is not to be trusted: a step that lowers the true dual
+    is taken back, and taken again with twice the curvature.
+    """
+    cdef double b = alpha if s == 1 else term_argument(term, y, alpha, s)
+    cdef double new, before, rise, g_rise
+    if AnyMap is LossMap and AnyTerm is Penalty:
+        if map.self_concordant and rows.canonical and (b != 0 or term.slack(y, b, m) < 0):
+            new = local_best(rows, i, map, term, y, b, m, q)
+            if new != alpha:
+                axpy(rows, i, scale * (new - alpha), map, v, record, now)
+            return new
+    new = s * step(term, option, y, b, m, q, q_R)
+    if AnyMap is QNormMap or AnyMap is Map:
+        if map.checked:
+            while new != alpha:
+                before = map.kept_conjugate()
+                axpy(rows, i, scale * (new - alpha), map, v, record, now)
+                # n times the rise of the dual; lambda n = 1 / scale
+                rise = s * (term.phi_conj(y, -b) - term.phi_conj(y, -new / s))
+                g_rise = (map.kept_conjugate() - before) / scale
+                if rise - g_rise >= -1e-12 * (fabs(rise) + fabs(g_rise) + fabs(before) / scale):
+                    break
+                axpy(rows, i, -scale * (new - alpha), map, v, record, now)
+                q, q_R = 2 * q, 2 * q_R
+                new = s * step(term, option, y, b, m, q, q_R)
+            return new
+    if new != alpha:
+        axpy(rows, i, scale * (new - alpha), map, v, record, now)
+    return new
 
 
 cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
@@ -185,9 +267,12 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef int option = state.option
     cdef double total_excess = 0, total_loss = 0, total_inner = 0
     cdef Py_ssize_t sampled = 0, visited = 0, changed = 0, broken = -1
-    cdef Py_ssize_t count = visits.shape[0], t, i, first, entries, now
+    cdef Py_ssize_t count = visits.shape[0], t, i, first, entries
     cdef Record* record = state.w_record
     cdef Py_ssize_t recorded = state.recorded
+    cdef double started = map.now
+    cdef double path = state.path
+    cdef double* quiet = &state.quiet[0]
     # phi and phi* may cost more than the step: in long runs every fourth visit is enough
     cdef Py_ssize_t mask = 3 if count >= 4096 else 0
     cdef double s = 1, y, b, m, q, new
@@ -201,10 +286,16 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 prefetch_start(rows, i)
             if t + AHEAD < count:
                 prefetch_row(rows, order[t + AHEAD])
+            if record != NULL and AnyMap not in SeparableMap:
+                map.tick()
             i = order[t]
             y = target[i]
             b = alpha[i]
             q = curvature[i]
+            if AnyTerm is Penalty:
+                if path < quiet[i] and b == 0:
+                    sampled += (t & mask == 0)      # its share of the gap is 0
+                    continue
             if weight != NULL:
                 s = weight[i]
                 if s == 0:
@@ -223,14 +314,18 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 total_excess += s * excess(term, y, b, m)
                 total_loss += s * term.phi(y, m)
                 total_inner += s * b * m
-            new = s * step(term, option, y, b, m, q, q_R * s)
+            new = move(rows, i, map, v, term, option, y, s, alpha[i], m, q, q_R * s, scale,
+                       record, started + t + 1)
+            if AnyTerm is Penalty:
+                if new != b:
+                    path += fabs(new - b) * sqrt(q)
+                quiet[i] = path + term.slack(y, new, m) / sqrt(q)
             if new != alpha[i]:
-                now = recorded + t + 1
                 if record != NULL:
-                    hold(&state.alpha_record[i], alpha[i], now)
-                axpy(rows, i, scale * (new - alpha[i]), map, v, record, now)
+                    hold(&state.alpha_record[i], alpha[i], recorded + t + 1)
                 alpha[i] = new
                 changed += entries
+    state.path = path
     state.excess += total_excess
     state.loss += total_loss
     state.inner += total_inner
@@ -239,6 +334,8 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     state.changed += changed
     if record != NULL:
         state.recorded += count
+        if AnyMap in SeparableMap:
+            map.now += count
     if broken >= 0:
         state.broken = broken
     return 0

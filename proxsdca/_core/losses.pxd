@@ -366,32 +366,3 @@ cdef class Poisson(Loss):
         if a > y:
             return fabs(xlogx(t)) + fabs(xlogx(y)) + 2 * a
         return (t * fabs(log1p(a / y)) if t > 0 else 0.0) + fabs(a) * (2 + fabs(log(y)))
-
-
-# The losses that the loop calls statically; any other Term is called virtually,
-# which costs up to a tenth on rows of ten nonzeros.  Each one listed adds a few
-# seconds to the build.
-ctypedef fused AnyTerm:
-    Hinge
-    SmoothHinge
-    SquaredHinge
-    Logistic
-    Squared
-    Term
-
-
-cdef inline double term_argument(AnyTerm term, double y, double alpha, double s) noexcept nogil:
-    """b = alpha / s, moved to the end of the domain where a rounding of s has put it outside.
-
-    How s = n weight / sum(weight) rounds depends on who sums; 64 roundings are forgiven.
-    """
-    cdef double b = alpha / s, end
-    if s == 1:
-        return alpha
-    end = term.upper(y)
-    if b > end and b - end <= 7.2e-15 * fabs(end):
-        return end
-    end = term.lower(y)
-    if b < end and end - b <= 7.2e-15 * fabs(end):
-        return end
-    return b

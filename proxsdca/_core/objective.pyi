@@ -6,21 +6,25 @@ from .rows import Rows
 from .term import Term
 
 def evaluate(
-    rows: Rows,
+    storage: Rows,
+    by_columns: bool,
     term: Term,
     map: Map,
     target: NDArray[np.float64],
-    weight_or_none: NDArray[np.float64] | None,
+    weight: NDArray[np.float64] | None,
     w: NDArray[np.float64],
     alpha: NDArray[np.float64],
-    v: NDArray[np.float64],
+    touched: NDArray[np.float64],
     scratch: NDArray[np.float64],
+    visited: NDArray[np.float64],
     lam: float,
+    rescale: bool = False,
     eta: float = 0.0,
-) -> tuple[float, float, float, float, int, bool]: ...
-def first_infeasible(
+) -> tuple[float, float, float, float, float, NDArray[np.float64], int, bool]: ...
+def feasible(
     term: Term,
     target: NDArray[np.float64],
     weight_or_none: NDArray[np.float64] | None,
     alpha: NDArray[np.float64],
+    inside: NDArray[np.float64],
 ) -> int: ...

@@ -1,8 +1,8 @@
 """P(w), D(alpha) and their difference, recomputed from the data, with error bounds.
 
-One pass over X serves both: P needs the margins x_i^T w of the w that is
-returned, D needs v = sum_i x_i alpha_i / (lambda n) of the alpha that is
-returned, and nothing is taken from the loop.  All long sums are compensated,
+One pass over X serves both: P needs the margins X w of the w that is returned, D
+needs X^T alpha of the alpha that is returned, and nothing is taken from the loop.
+The pass is the same whether X is stored by rows or by columns.  All long sums are compensated,
 so that the bound on their rounding does not grow with n:
 
     |computed sum - sum| <= u |sum| + (u + 2 (k u)^2) sum of absolute values,
@@ -15,14 +15,28 @@ most four times, b = alpha_i / s_i once more: `conj_spread` and a term in v
 cover eight.
 """
 
-from libc.math cimport NAN, fabs, fmax, fmin, isnan
+import numpy as np
 
-from .losses cimport term_argument
+from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, isnan
+
+from .losses cimport Hinge, Logistic, Squared
 from .map cimport Map
+from .regs cimport L1Map
 from .rows cimport BLOCK, Rows
 from .signals cimport PATIENCE, poll
-from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
+from .step cimport term_argument
+from .sums cimport (
+    EVALUATION, LANES, UNIT, Lanes, Sum, add, add_all, clear, merged, result, rounding,
+)
 from .term cimport Term
+
+
+# The losses that certificates call statically, any other one virtually.
+ctypedef fused SomeTerm:
+    Hinge
+    Logistic
+    Squared
+    Term
 
 
 cdef extern from "<fenv.h>" nogil:
@@ -53,33 +67,48 @@ cdef inline double conj_spread(Term term, double y, double b) noexcept nogil:
     return fmax(fabs(term.phi_conj(y, -below) - middle), fabs(term.phi_conj(y, -above) - middle))
 
 
-def first_infeasible(Term term, const double[::1] target, weight_or_none,
-                     const double[::1] alpha):
-    """The first row whose alpha lies outside the domain of phi*, or -1."""
+def feasible(Term term, const double[::1] target, weight_or_none, const double[::1] alpha,
+             double[::1] inside):
+    """Write alpha into `inside`, put back into the domain of phi* where a rounding left it.
+
+    Returns the first row whose alpha lies further outside, or -1.
+    """
     cdef const double[::1] weight = weight_or_none
     cdef Py_ssize_t i
+    cdef double s = 1, b
     for i in range(alpha.shape[0]):
-        if isnan(argument(term, target[i], alpha[i], 1 if weight is None else weight[i])):
+        if weight is not None:
+            s = weight[i]
+        b = argument(term, target[i], alpha[i], s)
+        if isnan(b):
             return i
+        inside[i] = alpha[i] if s == 1 or s == 0 else s * b
     return -1
 
 
-def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_none,
-             const double[::1] w, const double[::1] alpha, double[::1] v,
-             double[:, ::1] scratch, double lam, double eta=0.0):
-    """Evaluate P(w) and D(alpha), and write v(alpha) into v, but where both are 0.
+def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1] target,
+             weight, const double[::1] w, alpha, double[::1] touched, double[:, ::1] scratch,
+             double[:, ::1] visited, double lam, bint rescale=False, double eta=0.0):
+    """Evaluate P(w) and D(alpha).
 
     Parameters
     ----------
-    rows, term, map, target, weight_or_none
-        The problem, as in `Epoch`.
+    storage : Rows
+        X by rows, or, where `by_columns`, its columns.
+    term, map, target, weight
+        The loss and g.
     w : (d,) array
     alpha : (n,) array
-    v : (d,) array
-        Overwritten with sum_i x_i alpha_i / (lam n).
-    scratch : (d, 2) array
+        Where there are weights, inside the domain of phi*: see `feasible`.
+    touched : array
+        Overwritten: v = sum_i x_i alpha_i / (lam n) by rows, z = X w by columns.
+    scratch : (len(touched), 2) array
         Overwritten.
+    visited : (3, number of rows of the storage) array
+        Overwritten: z by rows, v by columns; bounds on their errors; sums of absolute values.
     lam : float
+    rescale : bool
+        Whether the dual may be that of c alpha instead, c in [0, 1], where that is larger.
     eta : float
         A bound on what one operation may lose to underflow; 0 if none does.
 
@@ -88,9 +117,12 @@ def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_
     primal, dual : float
     error_primal, error_dual : float
         Bounds on their rounding errors.
+    c : float
+    alpha : array
+        The dual is that of this alpha, which is c times the one that was given.
     infeasible : int
-        The first row whose alpha lies outside the domain of phi*, or -1; if
-        there is one, the other values mean nothing.
+        The first row whose alpha lies outside the domain of phi*, or -1; if there is one, the dual
+        means nothing.
     underflow : bool
         Whether an operation lost digits to underflow; then only the bounds of
         a call with eta = 2^-1074 hold.
@@ -98,56 +130,103 @@ def evaluate(Rows rows, Term term, Map map, const double[::1] target, weight_or_
     cdef fenv_t environment
     feholdexcept(&environment)      # the flags are read here, and must not show outside
     try:
-        *found, infeasible = _evaluate(
-            rows, term, map, target, weight_or_none, w, alpha, v, scratch, lam, eta
-        )
-        return *found, infeasible, fetestexcept(FE_UNDERFLOW) != 0
+        found = _evaluate(term, storage, by_columns, map, target, weight, w, alpha, touched,
+                          scratch, visited, lam, rescale, eta)
+        return *found, fetestexcept(FE_UNDERFLOW) != 0
     finally:
         fesetenv(&environment)
 
 
-cdef tuple _evaluate(Rows rows, Term term, Map map, const double[::1] target,
-                     const double[::1] weight, const double[::1] w, const double[::1] alpha,
-                     double[::1] v, double[:, ::1] scratch, double lam, double eta):
+cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
+                     const double[::1] target, const double[::1] weight, const double[::1] w,
+                     const double[::1] alpha, double[::1] touched, double[:, ::1] scratch,
+                     double[:, ::1] visited, double lam, bint rescale, double eta):
+    cdef double c = 1, g, error_g, g_conj, error_g_conj, primal, dual, error_p, error_d
+    cdef Py_ssize_t n = target.shape[0], d = w.shape[0], infeasible = -1
+    cdef Values z, v
+    if by_columns:
+        correlate(storage, alpha, w, touched, scratch, visited, eta)
+        z = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
+        v = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
+    else:
+        correlate(storage, w, alpha, touched, scratch, visited, eta)
+        z = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
+        v = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
+    scale_by(v, d, 1 / (lam * n), 0 if weight is None else 8, eta)
+    primal = mean_loss(term, target, weight, z, eta, &error_p)
+    with nogil:
+        g = map.value(&w[0], d, &error_g)
+        # the product with lam and the last sum; a hundredth more covers the bounds' own rounding
+        error_p = 1.01 * (error_p + lam * (error_g + 4 * d * eta)
+                          + 4 * UNIT * (primal + lam * fabs(g)))
+        primal += lam * g
+        poll()
+        map.bounded(primal, error_p)
+    if rescale and isinstance(map, L1Map):
+        c = best_scale(term, target, weight, alpha, <L1Map>map, v, d)
+        if c != 1:
+            alpha = np.multiply(alpha, c)
+            scale_by(v, d, c, 8, eta)
+    dual = -mean_conjugate(term, target, weight, alpha, 1, eta, &error_d, &infeasible)
+    with nogil:
+        g_conj = map.conjugate(v.value, v.off, v.stride, d, &error_g_conj)
+        error_d = 1.01 * (error_d + lam * (error_g_conj + 4 * d * eta)
+                          + 4 * UNIT * lam * fabs(g_conj))
+        dual -= lam * g_conj
+        poll()
+    return primal, dual, error_p, error_d, c, np.asarray(alpha), infeasible
+
+
+cdef struct Values:
+    # Numbers; `stride` apart, how far off each may be, and the sum of absolute values it is of.
+    double* value
+    double* off
+    double* size
+    Py_ssize_t stride
+
+
+cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, double[::1] touched,
+                   double[:, ::1] scratch, double[:, ::1] visited, double eta) except -1:
+    """A x into visited[0] and A^T b into touched, for the rows A of the storage.
+
+    Bounds on the errors go into visited[1] and scratch[:, 0], the sums of absolute values into
+    visited[2] and scratch[:, 1].
+    """
     cdef Py_ssize_t columns[BLOCK]
     cdef double values[BLOCK]
-    cdef Py_ssize_t n = rows.n, d = rows.d, i, j, k, m, count, infeasible = -1
-    cdef Py_ssize_t unseen = 0
-    cdef bint nothing = is_zero(w) and is_zero(alpha)       # then X is not needed
-    cdef Sum losses = Sum(0, 0, 0, 0), conjugates = Sum(0, 0, 0, 0), margin
-    cdef double s = 1, a, b, y, z, off, x, p, t, slope, error_p = 0, error_d = 0
-    cdef double primal, dual, g = 0, g_conj = 0, error_g = 0, error_g_conj = 0
-    cdef double scale = 1 / (lam * n)
+    cdef Py_ssize_t n = storage.n, d = storage.d, i, j, k, m, count, entries, unseen = 0
+    cdef double products[BLOCK + LANES]
+    cdef Lanes lanes
+    cdef Sum product
+    cdef double a, t, p, z
     # a column may hold as many entries as there are, where rows are not canonical
-    cdef double summands = n if rows.canonical else rows.nnz
+    cdef double summands = n if storage.canonical else storage.nnz
+    cdef bint nothing = is_zero(x) and is_zero(b)       # then X is not needed
     with nogil:
-        if not nothing:
-            for j in range(d):
-                v[j] = scratch[j, 0] = scratch[j, 1] = 0
-                if j % PATIENCE == 0:
-                    poll()
+        for j in range(d):
+            touched[j] = scratch[j, 0] = scratch[j, 1] = 0
+            if j % PATIENCE == 0:
+                poll()
         for i in range(n):
-            y, a = target[i], alpha[i]
-            if weight is not None:
-                s = weight[i]
-            b = argument(term, y, a, s)
-            if b != a and s != 1:
-                a = s * b       # where alpha_i was put back into the domain, v follows
-            margin = Sum(0, 0, 0, 0)
+            clear(&lanes)
+            entries = 0
+            a = b[i]
             k = 0
             while not nothing:
-                count = rows.read(i, k, columns, values)
+                count = storage.read(i, k, columns, values)
                 for m in range(count):
-                    add(&margin, values[m] * w[columns[m]])
+                    products[m] = values[m] * x[columns[m]]
+                add_all(&lanes, products, count)
+                entries += count
                 if a != 0:
-                    for m in range(count):      # Sum's `add`, spread over v and scratch
+                    for m in range(count):      # Sum's `add`, spread over touched and scratch
                         j = columns[m]
-                        x = values[m] * a
-                        t = v[j] + x
-                        p = t - v[j]
-                        scratch[j, 0] += (v[j] - (t - p)) + (x - p)
-                        scratch[j, 1] += fabs(x)
-                        v[j] = t
+                        z = values[m] * a
+                        t = touched[j] + z
+                        p = t - touched[j]
+                        scratch[j, 0] += (touched[j] - (t - p)) + (z - p)
+                        scratch[j, 1] += fabs(z)
+                        touched[j] = t
                 k += count
                 unseen += count + 1
                 if unseen > PATIENCE:
@@ -155,48 +234,144 @@ cdef tuple _evaluate(Rows rows, Term term, Map map, const double[::1] target,
                     poll()
                 if count < BLOCK:
                     break
-            if isnan(b):
-                infeasible = i
-                break
-            if s == 0:
-                continue
-            z = result(&margin)
-            off = rounding(z, margin.size, margin.count) + margin.count * eta
-            # by convexity, the slopes at the ends bound all between
-            slope = fmax(fabs(term.phi_slope(y, z - off)), fabs(term.phi_slope(y, z + off)))
-            add(&losses, s * term.phi(y, z))
-            error_p += s * (slope * off + EVALUATION * UNIT * term.phi_size(y, z) + 4 * eta)
-            add(&conjugates, s * term.phi_conj(y, -b))
-            error_d += s * (EVALUATION * UNIT * term.conj_size(y, -b) + 4 * eta)
+            product = merged(&lanes)
+            visited[0, i] = z = result(&product)
+            visited[1, i] = rounding(z, product.size, entries) + entries * eta
+            visited[2, i] = product.size
+        for j in range(d):
+            touched[j] += scratch[j, 0]
+            scratch[j, 0] = rounding(touched[j], scratch[j, 1], summands) + summands * eta
+            if j % PATIENCE == 0:
+                poll()
+    return 0
+
+
+cdef void scale_by(Values v, Py_ssize_t count, double factor, double roundings,
+                   double eta) noexcept:
+    """v *= factor, where each summand of v is off by so many roundings."""
+    cdef Py_ssize_t j, k
+    for j in range(count):
+        k = j * v.stride
+        v.value[j] *= factor
+        v.size[k] *= factor
+        v.off[k] = (v.off[k] * factor + 4 * UNIT * fabs(v.value[j])
+                    + roundings * UNIT * v.size[k] + eta)
+
+
+cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1] weight, Values z,
+                      double eta, double* error) except? -1:
+    """1/n sum_i s_i phi(z_i), and a bound on its error."""
+    cdef Py_ssize_t i, n = target.shape[0]
+    cdef Sum losses = Sum(0, 0, 0, 0)
+    cdef double s = 1, y, m, off, slope, total, error_sum = 0
+    with nogil:
+        for i in range(n):
             if weight is not None:
-                error_d += s * conj_spread(term, y, b)
-        if not nothing:
-            for j in range(d):
-                x = v[j] + scratch[j, 0]
-                off = rounding(x, scratch[j, 1], summands) + summands * eta
-                if weight is not None:
-                    off += 8 * UNIT * scratch[j, 1]     # the rounding of s_i
-                v[j] = x * scale
-                scratch[j, 0] = off * scale + 4 * UNIT * fabs(v[j]) + eta
-                if j % PATIENCE == 0:
-                    poll()
-            g = map.value(&w[0], d, &error_g)
-            poll()
-            g_conj = map.conjugate(&v[0], &scratch[0, 0], d, &error_g_conj)
-            poll()
-            error_g += 4 * d * eta
-            error_g_conj += 4 * d * eta
-    x = result(&losses)
-    error_p = (error_p + rounding(x, losses.size, n)) / n + lam * error_g
-    primal = x / n + lam * g
-    x = result(&conjugates)
-    error_d = (error_d + rounding(x, conjugates.size, n)) / n + lam * error_g_conj
-    dual = -x / n - lam * g_conj
-    # the divisions, the products with lam and the last sums; a hundredth more
-    # covers the rounding of the bounds themselves
-    error_p = 1.01 * (error_p + 4 * UNIT * (losses.size / n + lam * fabs(g)) + 4 * eta)
-    error_d = 1.01 * (error_d + 4 * UNIT * (conjugates.size / n + lam * fabs(g_conj)) + 4 * eta)
-    return primal, dual, error_p, error_d, infeasible
+                s = weight[i]
+                if s == 0:
+                    continue
+            y, m, off = target[i], z.value[i], z.off[i * z.stride]
+            # by convexity, the slopes at the ends bound all between
+            slope = fmax(fabs(term.phi_slope(y, m - off)), fabs(term.phi_slope(y, m + off)))
+            add(&losses, s * term.phi(y, m))
+            error_sum += s * (slope * off + EVALUATION * UNIT * term.phi_size(y, m) + 4 * eta)
+            if i % PATIENCE == 0:
+                poll()
+    total = result(&losses)
+    error[0] = (error_sum + rounding(total, losses.size, n)) / n
+    error[0] += 4 * UNIT * losses.size / n + 4 * eta
+    return total / n
+
+
+cdef double conjugate_mean(SomeTerm term, const double[::1] target, const double[::1] weight,
+                           const double[::1] alpha, double c, double eta, double* error,
+                           Py_ssize_t* infeasible) except? -1:
+    """1/n sum_i s_i phi*(-c alpha_i / s_i), a bound on its error (but for the rounding of c), and
+    the first row where it is infinite."""
+    cdef Py_ssize_t i, n = target.shape[0]
+    cdef Sum conjugates = Sum(0, 0, 0, 0)
+    cdef double s = 1, y, b, conjugate, total, error_sum = 0
+    with nogil:
+        for i in range(n):
+            if weight is not None:
+                s = weight[i]
+                if s == 0:
+                    continue
+            y = target[i]
+            b = c * alpha[i] if weight is None else term_argument(term, y, c * alpha[i], s)
+            conjugate = term.phi_conj(y, -b)
+            if conjugate == INFINITY and not term.lower(y) <= b <= term.upper(y):
+                infeasible[0] = i
+                break
+            add(&conjugates, s * conjugate)
+            error_sum += s * (EVALUATION * UNIT * term.conj_size(y, -b) + 4 * eta)
+            if weight is not None:
+                error_sum += s * conj_spread(term, y, b)
+            if i % PATIENCE == 0:
+                poll()
+    total = result(&conjugates)
+    error[0] = (error_sum + rounding(total, conjugates.size, n)) / n
+    error[0] += 4 * UNIT * conjugates.size / n + 4 * eta
+    return total / n
+
+
+cdef double mean_loss(Term term, const double[::1] target, const double[::1] weight, Values z,
+                      double eta, double* error) except? -1:
+    if isinstance(term, Hinge):
+        return loss_mean(<Hinge>term, target, weight, z, eta, error)
+    if isinstance(term, Logistic):
+        return loss_mean(<Logistic>term, target, weight, z, eta, error)
+    if isinstance(term, Squared):
+        return loss_mean(<Squared>term, target, weight, z, eta, error)
+    return loss_mean(term, target, weight, z, eta, error)
+
+
+cdef double mean_conjugate(Term term, const double[::1] target, const double[::1] weight,
+                           const double[::1] alpha, double c, double eta, double* error,
+                           Py_ssize_t* infeasible) except? -1:
+    if isinstance(term, Hinge):
+        return conjugate_mean(<Hinge>term, target, weight, alpha, c, eta, error, infeasible)
+    if isinstance(term, Logistic):
+        return conjugate_mean(<Logistic>term, target, weight, alpha, c, eta, error, infeasible)
+    if isinstance(term, Squared):
+        return conjugate_mean(<Squared>term, target, weight, alpha, c, eta, error, infeasible)
+    return conjugate_mean(term, target, weight, alpha, c, eta, error, infeasible)
+
+
+cdef double best_scale(Term term, const double[::1] target, const double[::1] weight,
+                       const double[::1] alpha, L1Map map, Values v, Py_ssize_t d) except? -1:
+    """The c in [0, 1] at which the dual of the l1 problem at c alpha is about the largest.
+
+    It is the concave -mean phi*(-c alpha) less B [c |v|_inf - sigma]_+, which bends at
+    c = sigma / |v|_inf. A parabola through its values at 0, there and at 1 says where else to look:
+    it is exact for losses whose conjugate is linear or quadratic.
+    """
+    cdef double peak = map.peak(v.value, d), kink, ignored, at_kink, at_one, bend, slope, c, other
+    cdef Py_ssize_t nowhere
+    if peak <= map.sigma:
+        return 1
+    kink = map.sigma / peak
+    if kink > 0.999:
+        return kink
+    at_kink = -mean_conjugate(term, target, weight, alpha, kink, 0, &ignored, &nowhere)
+    at_one = -mean_conjugate(term, target, weight, alpha, 1, 0, &ignored, &nowhere)
+    bend = (at_one - at_kink / kink) / (1 - kink)       # the parabola is slope c + bend c^2
+    slope = at_one - bend
+    c = kink
+    if at_one - map.B * (peak - map.sigma) > at_kink:
+        c, at_kink = 1, at_one - map.B * (peak - map.sigma)
+    if bend >= 0 and at_kink < 0:       # alpha points the wrong way: 0 would be better
+        return 1e-3 * kink
+    if bend < 0:
+        other = -0.5 * slope / bend
+        if other > kink:        # beyond the kink the penalty pulls back
+            other = fmax(kink, 0.5 * (map.B * peak - slope) / bend)
+        other = fmin(fmax(other, 1e-3 * kink), 1)
+        if other != kink and other != 1:
+            at_one = -mean_conjugate(term, target, weight, alpha, other, 0, &ignored, &nowhere)
+            if at_one - map.B * fmax(0, other * peak - map.sigma) > at_kink:
+                c = other
+    return c
 
 
 cdef bint is_zero(const double[::1] x) noexcept nogil:

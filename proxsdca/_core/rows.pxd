@@ -5,7 +5,7 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 
-from .regs cimport AnyMap
+from .kinds cimport AnyMap, SeparableMap
 
 
 cdef extern from *:
@@ -24,11 +24,11 @@ cdef enum:
 cdef struct Record:
     # A sum over iterates of a number that changes now and then.
     double total
-    Py_ssize_t since        # the first iterate that is not in the total
+    double since            # the time up to which the total reaches, by the number's clock
 
 
-cdef inline void hold(Record* record, double value, Py_ssize_t until) noexcept nogil:
-    """The value stood from `since` up to, not including, `until`."""
+cdef inline void hold(Record* record, double value, double until) noexcept nogil:
+    """The value stood from `since` until `until`."""
     record.total += value * (until - record.since)
     record.since = until
 
@@ -194,11 +194,11 @@ cdef inline double dot(AnyRows rows, Py_ssize_t i, AnyMap map, const double* v) 
 
 
 cdef inline void axpy(AnyRows rows, Py_ssize_t i, double c, AnyMap map, double* v,
-                      Record* record, Py_ssize_t now) noexcept nogil:
+                      Record* record, double now) noexcept nogil:
     """v += c x_i, entry by entry, so that a column that stands twice is right.
 
     Where there is a record, each w_j that ends here is added to its sum: w_j changes only
-    when v_j does.
+    when v_j does, or up to a factor that the map sums (ERRATA 5).
     """
     cdef Py_ssize_t first, count = span(rows, i, &first), k, j
     cdef double old
@@ -207,5 +207,9 @@ cdef inline void axpy(AnyRows rows, Py_ssize_t i, double c, AnyMap map, double* 
         old = v[j]
         v[j] = old + c * value(rows, first, k)
         if record != NULL:
-            hold(&record[j], map.at(j, old), now)
+            if AnyMap in SeparableMap:
+                hold(&record[j], map.at(j, old), now)
+            else:
+                hold(&record[j], map.held(j, old), map.clock(j))
         map.moved(j, old, v[j])
+    map.settle()

@@ -16,6 +16,11 @@ cdef class Rows:
                          double* values) noexcept nogil:
         return 0
 
+    @property
+    def arrays(self):
+        """The array, or the data, indices and indptr, that are read."""
+        return tuple(part for part in self.buffers if part is not None)
+
     def matvec(self, const double[::1] w):
         """Return X w."""
         out = np.zeros(self.n)
@@ -35,16 +40,37 @@ cdef class Rows:
                         break
         return out
 
+    def rmatvec(self, const double[::1] a):
+        """Return X^T a."""
+        out = np.zeros(self.d)
+        cdef double[::1] sums = out
+        cdef Py_ssize_t columns[BLOCK]
+        cdef double values[BLOCK]
+        cdef Py_ssize_t i, k, m, count
+        with nogil:
+            for i in range(self.n):
+                k = 0
+                while a[i] != 0:
+                    count = self.read(i, k, columns, values)
+                    for m in range(count):
+                        sums[columns[m]] += values[m] * a[i]
+                    k += count
+                    if count < BLOCK:
+                        break
+        return out
+
     def norms_sq(self, Map map):
         """Return |x_i|_D'^2 for every row, in the norm that belongs to the map."""
         out = np.zeros(self.n)
         cdef double[::1] norms = out
         cdef double[::1] scratch = np.zeros(1 if self.canonical else self.d)
+        cdef double state[2]
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
         cdef Py_ssize_t i, k, m, count, unseen = 0
         with nogil:
             for i in range(self.n):
+                state[0] = state[1] = 0
                 k = 0
                 while not self.canonical:   # entries of one column add up before they are squared
                     count = self.read(i, k, columns, values)
@@ -56,11 +82,11 @@ cdef class Rows:
                         break
                 while True:
                     count = self.read(i, k, columns, values)
-                    for m in range(count):
-                        if not self.canonical:
+                    if not self.canonical:
+                        for m in range(count):
                             values[m] = scratch[columns[m]]
                             scratch[columns[m]] = 0
-                        norms[i] = map.norm_sq(norms[i], columns[m], values[m])
+                    map.fold(state, columns, values, count)
                     k += count
                     unseen += count + 1
                     if unseen > PATIENCE:
@@ -68,6 +94,7 @@ cdef class Rows:
                         poll()
                     if count < BLOCK:
                         break
+                norms[i] = map.norm_sq(state)
         return out
 
     def zero_rows(self, const double[::1] norms):

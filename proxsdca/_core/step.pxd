@@ -6,7 +6,8 @@
 
 from libc.math cimport INFINITY, fabs
 
-from .losses cimport AnyTerm, clip
+from .kinds cimport AnyTerm
+from .losses cimport clip
 
 cdef enum Option:
     OPTION_I = 1
@@ -15,6 +16,23 @@ cdef enum Option:
     OPTION_IV = 4
     OPTION_V = 5
     OPTION_IV_4L2 = 6       # Option IV with 4 L^2 in the place of |z|^2
+
+
+cdef inline double term_argument(AnyTerm term, double y, double alpha, double s) noexcept nogil:
+    """b = alpha / s, moved to the end of the domain where a rounding of s has put it outside.
+
+    How s = n weight / sum(weight) rounds depends on who sums; 64 roundings are forgiven.
+    """
+    cdef double b = alpha / s, end
+    if s == 1:
+        return alpha
+    end = term.upper(y)
+    if b > end and b - end <= 7.2e-15 * fabs(end):
+        return end
+    end = term.lower(y)
+    if b < end and end - b <= 7.2e-15 * fabs(end):
+        return end
+    return b
 
 
 cdef inline double excess(AnyTerm term, double y, double b, double m) noexcept nogil:

@@ -1,0 +1,63 @@
+"""The column side: the loss as a map and the penalty as a term; see columns.pxd."""
+
+import numpy as np
+
+from .losses cimport Logistic
+
+cdef class Penalty(Term):
+    """l1 c |b| + l2 b^2 / 2, as a term.
+
+    Parameters
+    ----------
+    l1, l2 : float
+        n sigma and n lambda.
+    """
+
+    def __init__(self, double l1, double l2):
+        self.l1, self.l2, self.gamma = l1, l2, l2
+        self.lipschitz = INFINITY
+
+    def bound(self, double B):
+        """Say that |b| <= B: estimates of the gap need it where l2 = 0."""
+        self.lipschitz = B
+
+
+cdef class LossMap(Map):
+    """v_i -> s_i phi'(v_i), smooth where the loss is.
+
+    Parameters
+    ----------
+    loss : Term
+        gamma > 0.
+    target : (n,) array
+    weight : (n,) array or None
+    """
+
+    def __init__(self, Term loss, const double[::1] target, weight):
+        self.loss, self.target, self.weight = loss, target, weight
+        self.self_concordant = isinstance(loss, Logistic)
+        self.kept = np.zeros(target.shape[0])
+        self.slope = &self.kept[0]
+
+    cdef void reset(self, const double* v, Py_ssize_t n) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(n):
+            self.slope[i] = self.derivative(i, v[i])
+
+    cdef double held(self, Py_ssize_t i, double v) noexcept nogil:
+        return self.derivative(i, v)
+
+    cdef void fold(self, double* state, const Py_ssize_t* rows, const double* x,
+                   Py_ssize_t count) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(count):
+            state[0] += (1 if self.weight is None else self.weight[rows[k]]) * x[k] * x[k]
+
+    cdef double norm_sq(self, const double* state) noexcept nogil:
+        return state[0] / self.loss.gamma
+
+    def dual(self, double[::1] alpha):
+        """Write alpha_i = -s_i phi'(v_i)."""
+        cdef Py_ssize_t i
+        for i in range(alpha.shape[0]):
+            alpha[i] = -self.slope[i]

@@ -1,0 +1,306 @@
+"""Solutions along a path of sigma or lam, each started from the one before it."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from . import _random, _side, _spec, _validate
+from ._loop import Plan, Target, unchanged
+from ._plot import plot_path
+from ._problem import Problem
+from ._random import Seed
+from ._result import ConvergenceWarning, Interrupted, Result
+from ._solve import ascend
+from .losses import Loss
+from .regularizers import Regularizer
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Path:
+    """Solutions along a path, each proven: P_k(w_k) - min P_k <= gap[k] + rounding[k].
+
+    Attributes
+    ----------
+    sigmas, lams : (m,) arrays
+        The weights of the points, in the order in which they were solved. For reg = "l1", lams are
+        those of the surrogates, 0 by columns.
+    coef : (d, m) csc_array
+        One solution a column.
+    primal, dual, gap, rounding, target : (m,) arrays
+        The certificates.
+    converged : (m,) array of bool
+    nonzeros, epochs : (m,) arrays of int
+    seconds : (m,) array
+    alpha : (n, m) array or None
+        The dual solutions, where they were asked for.
+    sigma_max : float or None
+        From this sigma on, w = 0 is a solution; None where the path is one of lam.
+    loss, reg, side, classes
+        What was solved, as in `Result`.
+    """
+
+    sigmas: np.ndarray
+    lams: np.ndarray
+    coef: sparse.csc_array
+    primal: np.ndarray
+    dual: np.ndarray
+    gap: np.ndarray
+    rounding: np.ndarray
+    target: np.ndarray
+    converged: np.ndarray
+    nonzeros: np.ndarray
+    epochs: np.ndarray
+    seconds: np.ndarray
+    alpha: np.ndarray | None
+    sigma_max: float | None
+    loss: Loss
+    reg: Regularizer
+    side: str
+    classes: np.ndarray | None
+
+    @classmethod
+    def of(cls, results: list[Result], sigma_max: float | None, keep_alpha: bool, d: int) -> Path:
+        """The path of the results, of which there is at least one."""
+
+        def each(name: str) -> np.ndarray:
+            values = np.array([getattr(r, name) for r in results])
+            values.flags.writeable = False
+            return values
+
+        supports = [np.flatnonzero(r.w) for r in results]
+        coef = sparse.csc_array(
+            (
+                np.concatenate([r.w[k] for r, k in zip(results, supports, strict=True)]),
+                np.concatenate(supports),
+                np.cumsum([0, *(len(k) for k in supports)]),
+            ),
+            shape=(d, len(results)),
+        )
+        first = results[0]
+        return cls(
+            sigmas=each("sigma"), lams=each("lam"), coef=coef, primal=each("primal"),
+            dual=each("dual"), gap=each("gap"), rounding=each("rounding"), target=each("target"),
+            converged=each("converged"), nonzeros=np.diff(coef.indptr), epochs=each("epochs"),
+            seconds=np.array([r.history["seconds"][-1] for r in results]),
+            alpha=np.column_stack([r.alpha for r in results]) if keep_alpha else None,
+            sigma_max=sigma_max, loss=first.loss, reg=first.reg, side=first.side,
+            classes=first.classes,
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.gap)
+
+    def __repr__(self) -> str:
+        name = "lams" if self.sigma_max is None else "sigmas"
+        values = getattr(self, name)
+        return (
+            f"Path({self.loss.name} + {self.reg.name}: {len(self)} {name} from {values[0]:.4g} to "
+            f"{values[-1]:.4g}, {self.nonzeros[0]} to {self.nonzeros[-1]} of {self.coef.shape[0]} "
+            f"weights nonzero, {int(self.converged.sum())} converged, largest gap "
+            f"{self.gap.max():.3g})"
+        )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the coefficients along the path, and their gaps; needs the extra `plot`.
+
+        Parameters
+        ----------
+        axes : pair of matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return plot_path(self, axes)
+
+
+def path(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    loss: str | Loss = "squared",
+    reg: str | Regularizer = "l1",
+    sigmas: ArrayLike | None = None,
+    lams: ArrayLike | None = None,
+    num: int = 50,
+    ratio: float = 0.01,
+    lam: float | None = None,
+    sigma: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    side: str = "auto",
+    tol: float = 1e-4,
+    eps: float | None = None,
+    max_epochs: int = 10_000,
+    order: str = "permutation",
+    seed: Seed = 0,
+    keep_alpha: bool = False,
+    callback: Callable[[Result], object] | None = None,
+    verbose: int = 0,
+) -> Path:
+    """Solve along a path of sigma or lam, with proof at every point.
+
+    Each point starts from the solution before it. X is validated, and transposed if need be, once.
+
+    Parameters
+    ----------
+    X, y, loss, reg, sample_weight, side, tol, eps, max_epochs, order, seed
+        As in `solve`; limits and accuracies are those of each point.
+    sigmas : array_like, optional
+        The sigmas, in the order in which they are to be solved; falling ones are the fastest. By
+        default `num` of them from sigma_max, the least for which w = 0, down to `ratio` times that.
+    lams : array_like, optional
+        A path of lam at the fixed sigma instead.
+    num : int
+    ratio : float
+        In (0, 1).
+    lam, sigma : float, optional
+        The weight that is fixed, as in `solve`.
+    keep_alpha : bool
+        Whether to keep every dual solution: n numbers a point.
+    callback : callable, optional
+        Called with the `Result` of each point; True ends the path there.
+    verbose : int
+        1 shows a line for each point on standard error.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C; its `path` has the points that were done, or is None.
+    """
+    kind = _spec.reg(reg)
+    if lams is None and not kind.has_sigma:
+        raise ValueError(
+            f"lams is needed: reg = {kind.name!r} has no sigma, and there is no lam from which on "
+            "w = 0 is the solution to start from"
+        )
+    if lams is not None and sigmas is not None:
+        raise ValueError("sigmas and lams: a path has one of them; the other one is fixed")
+    if sigmas is not None and sigma is not None:
+        raise ValueError(f"sigma = {sigma!r}: sigmas says which sigmas to solve")
+    if lams is not None and lam is not None:
+        raise ValueError(f"lam = {lam!r}: lams says which lams to solve")
+    values = None
+    if lams is not None:
+        values = _validate.positives("lams", lams)
+        lam = float(values[0])
+    elif sigmas is not None:
+        values = _validate.positives("sigmas", sigmas)
+        sigma = float(values[0])
+    num = _validate.count("num", num, 1)
+    ratio = _validate.positive("ratio", ratio)
+    if not ratio < 1:
+        raise ValueError(f"ratio = {ratio}: a number > 0 and < 1 is needed")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback = {callback!r}: a function of one argument is needed")
+    problem = Problem.from_arguments(X, y, loss, kind, lam, sigma, sample_weight, side)
+    plan = Plan(
+        option="I",
+        order=_validate.choice("order", order, _random.ORDERS),
+        output="last",
+        T0=None,
+        target=Target(
+            _validate.nonnegative("tol", tol),
+            0.0 if eps is None else _validate.nonnegative("eps", eps),
+        ),
+        max_epochs=_validate.count("max_epochs", max_epochs, 0),
+        max_seconds=None,
+        certify_every=None,
+        callback=None,
+        verbose=0,
+        stream=_random.stream(seed),
+    )
+    largest = None
+    if lams is None:
+        largest = problem.sigma_max()
+        if values is None:
+            if not 0 < largest < math.inf:
+                raise ValueError(
+                    f"sigma_max = {largest}: there is no path from it down; give sigmas"
+                )
+            values = largest * np.geomspace(1, ratio, num)
+    assert values is not None
+    results: list[Result] = []
+    with unchanged(problem.storage):
+        try:
+            _follow(problem, plan, values, lams is not None, results, callback, verbose)
+        except Interrupted as stop:
+            stop.path = Path.of(results, largest, keep_alpha, problem.d) if results else None
+            raise
+    found = Path.of(results, largest, keep_alpha, problem.d)
+    if not found.converged.all():
+        k = int((~found.converged).argmax())
+        warnings.warn(
+            f"{int((~found.converged).sum())} of {len(found)} points did not reach their target, "
+            f"the first is number {k}: gap = {found.gap[k]:.3g}, target {found.target[k]:.3g}; "
+            "raise max_epochs or tol",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def _follow(
+    problem: Problem,
+    plan: Plan,
+    values: np.ndarray,
+    over_lam: bool,
+    results: list[Result],
+    callback: Callable[[Result], object] | None,
+    verbose: int,
+) -> None:
+    """Solve one point after the other, and append the results."""
+    norms = last = None
+    for k, value in enumerate(values.tolist()):
+        at = (value, problem.sigma) if over_lam else (problem.lam, value)
+        side = _side.make(problem.at(*at), plan.target.eps, norms)
+        last = ascend(side, plan, side.start(last))
+        norms = side.norms
+        results.append(last)
+        if verbose:
+            print(
+                f"{k + 1:>4}/{len(values)} {'lam' if over_lam else 'sigma'} = {value:.4g}: "
+                f"primal = {last.primal:.8g}, gap = {last.gap:.2g}, "
+                f"{np.count_nonzero(last.w)} nonzeros, {last.epochs} epochs",
+                file=sys.stderr,
+            )
+        answer = None if callback is None else callback(last)
+        if isinstance(answer, (bool, np.bool_)) and answer:
+            return
+
+
+def sigma_max(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    loss: str | Loss = "squared",
+    reg: str | Regularizer = "l1",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """The sigma from which on w = 0 is a solution: where paths begin.
+
+    max_j |1/n sum_i s_i phi'(0; y_i) x_ij|, over the l1 weights, or over groups. For losses with a
+    kink at 0 it may be a little more than the least such sigma.
+
+    Parameters
+    ----------
+    X, y, loss, reg, sample_weight
+        The problem, as in `solve`.
+    """
+    kind = _spec.reg(reg)
+    if not kind.has_sigma:
+        raise ValueError(f"reg = {kind.name!r} has no sigma")
+    return Problem.from_arguments(X, y, loss, kind, None, None, sample_weight).sigma_max()

@@ -1,0 +1,386 @@
+"""What the loop visits, rows or columns, and how its state stands for a pair (w, alpha).
+
+The loop changes a state (b, v): b has a number for each coordinate that is visited, v one for each
+that is touched. By rows they are alpha and v(alpha), by columns w and X w.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import _validate, theory
+from ._core.columns import LossMap, Penalty
+from ._core.epoch import Epoch
+from ._core.losses import OPTIONS
+from ._core.map import Map
+from ._core.regs import L2Map, gradient
+from ._core.term import Term
+from ._problem import Evaluation, Problem, Room
+from ._result import NumericalError, Result
+from .losses import Squared
+from .regularizers import L1
+
+TINY = np.finfo(float).tiny
+
+
+class Side:
+    """What both sides have in common."""
+
+    name: str
+    certifies_first = False  # whether the first certificate comes before the first epoch
+    rough = False  # whether gap_estimate is only in proportion to the gap
+    lam: float  # what stands in the Result
+    term: Term
+    map: Map
+    target: np.ndarray
+    weight: np.ndarray | None
+    scale: float  # v changes by scale times the change of b_i, times x_i
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.lam = problem.lam
+        self.norms: np.ndarray | None = None  # |x_i|_D'^2, once they are known
+
+    def curvature(self) -> np.ndarray:
+        """|x_i|_D'^2 times scale, for every coordinate that is visited."""
+        if self.norms is None:
+            self.norms = self.problem.storage.norms_sq(self.map)
+        with np.errstate(over="ignore", invalid="ignore"):
+            curvature: np.ndarray = self.norms * self.scale
+        if not np.isfinite(curvature.max()):
+            i = int(np.flatnonzero(~np.isfinite(curvature))[0])
+            raise NumericalError(
+                f"the curvature |x|^2 / (lam n) overflows at {self.name[:-1]} {i}: rescale X or "
+                "take a larger lam"
+            )
+        return curvature
+
+    def epoch(
+        self,
+        curvature: np.ndarray,
+        b: np.ndarray,
+        v: np.ndarray,
+        option: str = "I",
+        virtual: bool = False,
+    ) -> Epoch:
+        """The loop for this side, which will change b and v."""
+        used = True if self.weight is None else self.weight > 0
+        return Epoch(
+            self.problem.storage, self.term, self.map, self.target, self.weight, curvature, b, v,
+            scale=self.scale, q_R=float(np.max(curvature, where=used, initial=0.0)),
+            option=OPTIONS[option], virtual=virtual,
+        )  # fmt: skip
+
+    def start(self, given: Any) -> np.ndarray | None:
+        """The b to start from, None where it is 0."""
+        raise NotImplementedError
+
+    def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(w, alpha), one of them b itself, the other one in room."""
+        raise NotImplementedError
+
+    def load(self, b: np.ndarray, v: np.ndarray) -> None:
+        """Fill v from b."""
+        raise NotImplementedError
+
+    def refill(self, v: np.ndarray, shrink: float) -> None:
+        """Turn what an evaluation of the own pair left in v into the loop's v."""
+
+    def settle(self, b: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """Set b where one step settles it for good; returns a mask of what is to be visited."""
+        return ~self.problem.storage.zero_rows(curvature)
+
+    def importance(self, curvature: np.ndarray) -> np.ndarray:
+        """What the probabilities of order = "importance" are proportional to."""
+        raise NotImplementedError
+
+    def screen(
+        self, b: np.ndarray, curvature: np.ndarray, found: Evaluation, room: Room
+    ) -> np.ndarray | None:
+        """A mask of the coordinates that may still be other than 0 at the solution."""
+        return None
+
+    def gap_estimate(self, core: Epoch, visits: int) -> float:
+        """P - D, by what the loop has noticed."""
+        return core.excess / max(1, core.sampled) * visits / self.problem.n
+
+    def primal_estimate(self, core: Epoch, last: float) -> float:
+        """P, by what the loop has noticed, or by the last certificate."""
+        return last
+
+    def wants(self, core: Epoch, epochs: int, estimate: float) -> bool:
+        """Whether a certificate is of use beyond the stop test, so many epochs after the last."""
+        return False
+
+    def follow(self, found: Evaluation, v: np.ndarray, estimate: float, eps: float) -> bool:
+        """After a certificate: change what the loop solves; whether that has been done."""
+        return False
+
+
+class RowSide(Side):
+    """Visit rows: the terms are phi_i*, the map is grad g*. b is alpha, v is v(alpha)."""
+
+    name = "rows"
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.term, self.map = problem.loss, problem.map
+        self.target, self.weight = problem.target, problem.weight
+
+    @property
+    def scale(self) -> float:  # type: ignore[override]
+        """1 / (lam n)."""
+        return 1 / (self.lam * self.problem.n)
+
+    def start(self, given: Any) -> np.ndarray | None:
+        problem = self.problem
+        if given is None:
+            # Where sigma is large, what belongs to w = 0 proves it to be the solution. To see that
+            # takes a pass over X, which the default is too small to be worth.
+            if not problem.sigma > 0.1 * problem.lam or problem.sigma < problem.sigma_max():
+                return None
+            return problem.alpha_at_zero()
+        alpha = _validate.prefix(
+            "warm_start", given.alpha if isinstance(given, Result) else given, self.problem.n
+        )
+        return problem.feasible("warm_start", alpha)
+
+    def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gradient(self.map, v, room)
+        return room, b
+
+    def load(self, b: np.ndarray, v: np.ndarray) -> None:
+        v[:] = self.problem.correlations(b) / self.lam
+
+    def settle(self, b: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """alpha_i of an all-zero row is -s_i phi'(0) at the optimum."""
+        visited = super().settle(b, curvature)
+        if not visited.all():
+            b[~visited] = self.problem.alpha_at_zero()[~visited]
+        return visited if self.weight is None else visited & (self.weight > 0)
+
+    def importance(self, curvature: np.ndarray) -> np.ndarray:
+        """1 + |x_i|^2 / (lam gamma_i n) for smooth losses, with gamma_i = gamma / s_i; else half
+        uniform, half proportional to L_i |x_i|."""
+        s = 1.0 if self.weight is None else self.weight
+        gamma = self.problem.loss.gamma
+        p: np.ndarray
+        if gamma > 0:
+            p = 1 + s * curvature / gamma
+        else:
+            p = s * np.sqrt(curvature)
+            p = p / max(float(p.sum()), TINY) + 1 / max(1, int(np.count_nonzero(p)))
+        return p
+
+    def primal_estimate(self, core: Epoch, last: float) -> float:
+        # g(w) >= v^T w / 2, so this is an estimate from below
+        return (core.loss + 0.5 * core.inner) / max(1, core.sampled)
+
+
+class ColumnSide(Side):
+    """Visit columns: the terms are the penalty, the map is the loss's derivative. b is w, v is X w,
+    or X w - y for the squared loss.
+
+    The pair is w with alpha_i = -s_i phi'(x_i^T w).
+    """
+
+    name = "columns"
+    certifies_first = True
+    rough = True
+    scale = 1.0
+    weight = None
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.term, self.target = problem.reg.penalty(
+            problem.lam, problem.sigma, problem.n, problem.d
+        )
+        # (z - y)^2 / 2 has the derivative z - y: with v = X w - y the map is v itself
+        self.residual = isinstance(problem.loss, Squared) and problem.weight is None
+        self.map = (
+            L2Map() if self.residual else LossMap(problem.loss, problem.target, problem.weight)
+        )
+        self.pure_l1 = isinstance(problem.reg, L1)
+        self.lam = 0.0 if self.pure_l1 else problem.lam
+        self.work = 0  # nonzeros visited since the last certificate
+        self.seen = 0.0  # the estimate of the gap then
+
+    def start(self, given: Any) -> np.ndarray | None:
+        if given is None:
+            return None
+        problem = self.problem
+        if isinstance(given, Result):
+            if given.w.shape != (problem.d,):
+                raise ValueError(
+                    f"warm_start.w has shape {given.w.shape}, X has {problem.d} columns"
+                )
+            return np.array(given.w)
+        alpha = problem.feasible("warm_start", _validate.prefix("warm_start", given, problem.n))
+        if self.pure_l1:
+            raise ValueError(
+                "warm_start is an array: alpha alone says nothing of w where reg = 'l1' is solved "
+                "by columns; a Result is needed"
+            )
+        w = np.empty(problem.d)
+        gradient(problem.map, problem.correlations(alpha) / problem.lam, w)
+        return w
+
+    def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.map, LossMap):
+            self.map.dual(room)
+        else:
+            np.negative(v, out=room)
+        return b, room
+
+    def load(self, b: np.ndarray, v: np.ndarray) -> None:
+        v[:] = self.problem.storage.rmatvec(b)
+        self.refill(v, 1.0)
+
+    def refill(self, v: np.ndarray, shrink: float) -> None:
+        if self.residual:
+            v -= self.problem.target
+
+    def settle(self, b: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """w_j of an all-zero column is 0 at the optimum."""
+        visited = super().settle(b, curvature)
+        b[~visited] = 0
+        return visited
+
+    def importance(self, curvature: np.ndarray) -> np.ndarray:
+        """n lam + sum_i s_i x_ij^2 / gamma, the curvature of n P along w_j."""
+        return self.term.gamma + curvature
+
+    def screen(
+        self, b: np.ndarray, curvature: np.ndarray, found: Evaluation, room: Room
+    ) -> np.ndarray:
+        """The gap-safe rule.
+
+        n D is strongly concave: sum_i (alpha_i - alpha*_i)^2 / s_i <= 2 n gap / gamma, so that
+        |x_j^T (alpha - alpha*)| <= (2 n gap q_j)^(1/2), and w*_j = 0 where |x_j^T alpha*| is less
+        than n sigma c_j.
+        """
+        problem, certificate = self.problem, found.certificate
+        gap = max(0.0, certificate.gap + certificate.rounding)
+        reach = problem.lam * (np.abs(room.visited[0]) + room.visited[1])
+        with np.errstate(over="ignore"):
+            reach += np.sqrt(2 * gap / problem.n * curvature)
+        kept: np.ndarray = (reach * (1 + 1e-12) >= problem.sigma * self.target) | (b != 0)
+        return kept
+
+    def wants(self, core: Epoch, epochs: int, estimate: float) -> bool:
+        """Screening pays where the loop has worked as much as a certificate costs."""
+        self.work += core.visited
+        nnz = self.problem.storage.nnz
+        patience = 4 if self.seen == 0 else 10 if estimate <= 0.1 * self.seen else 40
+        return self.work >= patience * nnz
+
+    def follow(self, found: Evaluation, v: np.ndarray, estimate: float, eps: float) -> bool:
+        self.work, self.seen = 0, estimate
+        if self.pure_l1:
+            # |w_j| <= P(w) / sigma makes the loop's estimate of the gap a number
+            assert isinstance(self.term, Penalty)
+            self.term.bound(found.primal / self.problem.sigma)
+        return False
+
+
+class Reduction(RowSide):
+    """The l1 problem by rows: the paper's reductions (sections 3.1 and 3.2).
+
+    The loop solves a surrogate, mean loss + sigma |w|_1 + lam (h(w) - origin^T w), with h(w) =
+    |w|_2^2 / 2 or c/2 |w|_q^2. The paper's origin is 0 and its lam is eps / (c B^2). Here lam
+    starts larger, and the origin follows: with grad h(w') it makes h the Bregman distance to an
+    earlier w', and as w' comes near w* the paper's argument holds for a larger lam. As
+    w = grad h*(s), s the soft threshold of v, grad h(w) is s, and all that changes for the loop is
+    where v starts. Certificates are for the l1 problem in any case.
+    """
+
+    certifies_first = True
+    rough = True
+
+    def __init__(self, problem: Problem, eps: float, norms: np.ndarray | None = None) -> None:
+        super().__init__(problem)
+        reg = problem.reg
+        assert isinstance(reg, L1)
+        self.literal = reg.method == "literal"
+        if self.literal and not eps > 0:
+            raise ValueError(
+                "method = 'literal' needs eps > 0, the accuracy from which the paper's lam = "
+                "eps / (c B^2) follows"
+            )
+        self.reg, self.geometry = reg, reg.geometry
+        if self.geometry == "auto":
+            self.geometry = theory.l1_geometry(problem.storage, problem.d)
+        self.surrogate, self.c = reg.surrogate(self.geometry, problem.d)
+        self.l1_weights = reg.penalty(0.0, problem.sigma, problem.n, problem.d)[1]
+        self.origin: np.ndarray | None = None
+        self.last_gap = math.inf
+        if self.literal:
+            # the paper's B supposes that P(0) <= 1 (ERRATA 6)
+            B = reg.B or reg.bound(1.0, problem.sigma, problem.d)
+            self._take(theory.l1_lam(eps, B, self.c))
+        else:
+            # at which one epoch can move v by about as much as the solution needs
+            if norms is None:
+                norms = problem.storage.norms_sq(self.surrogate.map(1.0, 0.0, problem.d))
+            self.norms = norms
+            self._take(max(float(norms.mean()), TINY) / problem.n)
+
+    def _take(self, lam: float) -> None:
+        self.lam = lam = min(max(lam, 1e-250), 1e250)
+        self.map = self.surrogate.map(lam, self.problem.sigma, self.problem.d)
+        with np.errstate(over="ignore"):
+            self.kappa = self.problem.sigma * self.l1_weights / lam
+
+    def start(self, given: Any) -> np.ndarray:
+        if given is None:
+            # what belongs to w = 0, made small enough to leave it there
+            shrink = min(1.0, self.problem.sigma / max(self.problem.sigma_max(), TINY))
+            return self.problem.alpha_at_zero() * shrink
+        if isinstance(given, Result) and self.geometry == "l2" and not self.literal:
+            self.origin = np.array(_validate.vector("warm_start.w", given.w, self.problem.d))
+        alpha = super().start(given)
+        assert alpha is not None
+        return alpha
+
+    def load(self, b: np.ndarray, v: np.ndarray) -> None:
+        v[:] = self.problem.correlations(b)
+        self.refill(v, 1.0)
+
+    def refill(self, v: np.ndarray, shrink: float) -> None:
+        v /= shrink * self.lam
+        if self.origin is not None:
+            v += self.origin
+
+    def primal_estimate(self, core: Epoch, last: float) -> float:
+        return last
+
+    def wants(self, core: Epoch, epochs: int, estimate: float) -> bool:
+        return epochs >= 3 and estimate <= 0.3 * self.last_gap
+
+    def follow(self, found: Evaluation, v: np.ndarray, estimate: float, eps: float) -> bool:
+        self.last_gap = gap = found.primal - found.dual
+        if self.literal or not estimate <= 0.5 * gap:
+            return False  # the surrogate is not solved well enough for its lam to matter
+        B = self.reg.bound(found.primal, self.problem.sigma, self.problem.d)
+        least = theory.l1_lam(eps, B, self.c)
+        self.origin = v - np.clip(v, -self.kappa, self.kappa)
+        if estimate <= 0.05 * gap:
+            self._take(max(min(least, self.lam), 0.5 * self.lam))
+        return True
+
+
+def make(problem: Problem, eps: float, norms: np.ndarray | None = None) -> Side:
+    """The side that a problem is to be solved on; norms are those of another lam or sigma."""
+    side: Side
+    if problem.by_columns:
+        side = ColumnSide(problem)
+    elif isinstance(problem.reg, L1):
+        side = Reduction(problem, eps, norms)
+    else:
+        side = RowSide(problem)
+    if norms is not None:
+        side.norms = norms
+    return side
