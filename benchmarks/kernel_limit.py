@@ -23,6 +23,7 @@ from suites import kernel
 from suites.data import available, load, zipf_problem
 
 from proxsdca import _random
+from proxsdca._side import RowSide
 
 EPOCHS = 10  # a run; another run would repeat them
 RUNS = 3  # for each type of values, in turns
@@ -70,6 +71,7 @@ def timed(call: Callable[..., Any], *args: Any) -> tuple[Any, float]:
 def run(library: ctypes.CDLL, X: sp.csr_matrix, y: np.ndarray, reg: str) -> Iterator[dict]:
     """One epoch after the other: seconds of its parts, and the share of rows changed."""
     problem = kernel.problem(X, y, "hinge", reg)
+    scale = RowSide(problem).scale
     epoch = kernel.epoch(problem)
     alpha, v = np.asarray(epoch.alpha), np.asarray(epoch.v)
     loops = {variant: bare_loop(library, variant, X) for variant in VARIANTS}
@@ -79,7 +81,7 @@ def run(library: ctypes.CDLL, X: sp.csr_matrix, y: np.ndarray, reg: str) -> Iter
         order, found["shuffle"] = timed(orders.next)
         old_alpha, old_v = alpha.copy(), v.copy()
         _, found["epoch"] = timed(epoch.run, order)
-        coefficient = problem.scale * (alpha - old_alpha)
+        coefficient = scale * (alpha - old_alpha)
         found["changed"] = np.count_nonzero(coefficient) / len(y)
         for variant, loop in loops.items():
             bare_v = old_v.copy()

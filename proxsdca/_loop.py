@@ -26,6 +26,7 @@ PAGES = 1 << 18  # rows of a new array that are touched at a time
 CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending signals
 SHORT = 30  # epochs; up to here a run has two certificates
 NEAR = 3.0  # times the target: from here on longer runs certify as often as they may
+ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
 
 
@@ -97,7 +98,7 @@ class Schedule:
         self.certificates += 1
         self.last_epoch = epoch
         if estimate > 0 and math.isfinite(gap):
-            least = 1e-6 if self.rough else 0.1
+            least = ROUGH if self.rough else 0.1
             self.correction = min(max(1.25 * gap / estimate, least), 100.0)
 
 
@@ -189,6 +190,7 @@ class Run:
         self._new_order()
         limited = plan.max_epochs <= SHORT or plan.max_seconds is not None
         self.schedule = Schedule(limited, plan.certify_every, side.rough)
+        self.schedule.correction = side.correction
         if self.warm or side.certifies_first:
             self._certify(0.0)
         while self.status is None:
@@ -281,6 +283,7 @@ class Run:
         elif certificate.gap <= certificate.rounding:
             self.status = Status.ROUNDING
         self.schedule.seen(self.epochs, estimate, certificate.gap)
+        side.correction = self.schedule.correction
         if self.status is not Status.CONVERGED:
             problem.check_bound(w, unscaled)
         self._tell(certificate)

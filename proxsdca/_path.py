@@ -263,12 +263,11 @@ def _follow(
     verbose: int,
 ) -> None:
     """Solve one point after the other, and append the results."""
-    norms = last = None
+    side, last = None, None
     for k, value in enumerate(values.tolist()):
         at = (value, problem.sigma) if over_lam else (problem.lam, value)
-        side = _side.make(problem.at(*at), plan.target.eps, norms)
+        side = _side.make(problem.at(*at), plan.target.eps, side)
         last = ascend(side, plan, side.start(last))
-        norms = side.norms
         results.append(last)
         if verbose:
             print(

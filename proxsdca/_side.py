@@ -42,7 +42,9 @@ class Side:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.lam = problem.lam
-        self.norms: np.ndarray | None = None  # |x_i|_D'^2, once they are known
+        # What is learnt on the way, and serves another lam or sigma as well:
+        self.norms: np.ndarray | None = None  # |x_i|_D'^2
+        self.correction = 1.0  # about what part of gap_estimate the gap is
 
     def curvature(self) -> np.ndarray:
         """|x_i|_D'^2 times scale, for every coordinate that is visited."""
@@ -206,7 +208,8 @@ class ColumnSide(Side):
         self.pure_l1 = isinstance(problem.reg, L1)
         self.lam = 0.0 if self.pure_l1 else problem.lam
         self.work = 0  # nonzeros visited since the last certificate
-        self.seen = 0.0  # the estimate of the gap then
+        self.kept = problem.d  # columns that the last certificate left
+        self.patience = 1  # passes until the next one; more where they drop few columns
 
     def start(self, given: Any) -> np.ndarray | None:
         if given is None:
@@ -268,17 +271,18 @@ class ColumnSide(Side):
         with np.errstate(over="ignore"):
             reach += np.sqrt(2 * gap / problem.n * curvature)
         kept: np.ndarray = (reach * (1 + 1e-12) >= problem.sigma * self.target) | (b != 0)
+        count = int(np.count_nonzero(kept))
+        self.patience = 8 if count <= 0.9 * self.kept else min(64, 4 * self.patience)
+        self.kept = count
         return kept
 
     def wants(self, core: Epoch, epochs: int, estimate: float) -> bool:
         """Screening pays where the loop has worked as much as a certificate costs."""
         self.work += core.visited
-        nnz = self.problem.storage.nnz
-        patience = 4 if self.seen == 0 else 10 if estimate <= 0.1 * self.seen else 40
-        return self.work >= patience * nnz
+        return self.work >= self.patience * self.problem.storage.nnz
 
     def follow(self, found: Evaluation, v: np.ndarray, estimate: float, eps: float) -> bool:
-        self.work, self.seen = 0, estimate
+        self.work = 0
         if self.pure_l1:
             # |w_j| <= P(w) / sigma makes the loop's estimate of the gap a number
             assert isinstance(self.term, Penalty)
@@ -372,8 +376,9 @@ class Reduction(RowSide):
         return True
 
 
-def make(problem: Problem, eps: float, norms: np.ndarray | None = None) -> Side:
-    """The side that a problem is to be solved on; norms are those of another lam or sigma."""
+def make(problem: Problem, eps: float, like: Side | None = None) -> Side:
+    """The side that a problem is to be solved on, like one for another lam or sigma."""
+    norms = None if like is None else like.norms
     side: Side
     if problem.by_columns:
         side = ColumnSide(problem)
@@ -381,6 +386,6 @@ def make(problem: Problem, eps: float, norms: np.ndarray | None = None) -> Side:
         side = Reduction(problem, eps, norms)
     else:
         side = RowSide(problem)
-    if norms is not None:
-        side.norms = norms
+    if like is not None:
+        side.norms, side.correction = like.norms, like.correction
     return side

@@ -225,7 +225,8 @@ def predict(
     n, d, kind = problem.n, problem.d, problem.reg
     at_zero = problem.evaluate(np.zeros(d), np.zeros(n), problem.room())
     if eps is None:
-        eps = _validate.nonnegative("tol", tol) * at_zero.primal
+        # where P(0) = 0, w = 0 is a solution to any accuracy
+        eps = _validate.positive("tol", tol) * max(at_zero.primal, np.finfo(float).tiny)
     eps = _validate.positive("eps", eps)
     # P(0) - D(0) of the surrogates too: 0 belongs to alpha = 0
     eps_D = at_zero.certificate.gap
