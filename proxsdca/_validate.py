@@ -108,8 +108,18 @@ def _sparse_rows(X: Any, wanted: str) -> Rows:
     if (k := first_nonfinite(data)) is not None:
         place = int(np.searchsorted(indptr, k, side="right")) - 1, int(indices[k])
         raise _nonfinite_entry(*(place if wanted == "csr" else place[::-1]), data[k])
-    length = shape[1] if wanted == "csr" else shape[0]
-    return csr_rows(data, indices, indptr, length, strictly_increasing(indptr, indices))
+    if wanted == "csr":
+        return csr_rows(data, indices, indptr, shape[1], strictly_increasing(indptr, indices))
+    if not strictly_increasing(indptr, indices):
+        # the column side looks at single entries, so those of one place are added up beforehand
+        parts = data.copy(), indices.copy(), indptr.copy()
+        _check_range("X.indices", parts[1], shape[0])
+        if first_descent(parts[2]) is not None or not 0 <= parts[2][-1] <= len(parts[0]):
+            raise ValueError("X changed while it was being read: its memory must be left alone")
+        summed = sparse.csc_array(parts, shape=shape)
+        summed.sum_duplicates()
+        data, indices, indptr = summed.data, summed.indices, summed.indptr
+    return csr_rows(data, indices, indptr, shape[0], True)
 
 
 def _from_compressed(X: Any, layout: str, shape: tuple[int, int], wanted: str) -> Parts:
