@@ -192,7 +192,7 @@ class Run:
         self.schedule = Schedule(limited, plan.certify_every, side.rough)
         self.schedule.correction = side.correction
         if self.warm or side.certifies_first:
-            self._certify(0.0)
+            self._certify(math.nan)
         while self.status is None:
             if self.epochs >= plan.max_epochs or not self.visits:
                 self.status = Status.MAX_EPOCHS
@@ -202,7 +202,7 @@ class Run:
                 self.epochs += 1
                 self._consider()
         if self.certified_steps != self.steps:
-            self._certify(0.0)
+            self._certify(math.nan)
 
     def _new_order(self) -> None:
         """The order of visits, for what is active."""
@@ -256,7 +256,10 @@ class Run:
         return True
 
     def _certify(self, estimate: float) -> None:
-        """Certify the output's pair; where that is the last iterate, v is recomputed from b."""
+        """Certify the output's pair; where that is the last iterate, v is recomputed from b.
+
+        The estimate is the loop's, NaN where it has none.
+        """
         problem, plan, side = self.problem, self.plan, self.side
         w, alpha = self.output.pair()
         unscaled = alpha

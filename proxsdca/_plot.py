@@ -151,7 +151,7 @@ def plot_path(path: Path, axes: Any = None) -> Any:
 def _labels(results: Sequence[Result]) -> list[str]:
     """What was solved, and where that is the same for two results, what else differs."""
     labels = [f"{r.loss.name} + {r.reg.name}" for r in results]
-    for name in ("lam", "sigma", "option", "order", "output"):
+    for name in ("lam", "sigma", "side", "option", "order", "output"):
         values = [getattr(r, name) for r in results]
         if len(set(labels)) < len(labels) and len(set(values)) > 1:
             shown = [v if isinstance(v, str) else f"{v:.3g}" for v in values]

@@ -146,7 +146,7 @@ class RowSide(Side):
                 return None
             return problem.alpha_at_zero()
         alpha = _validate.prefix(
-            "warm_start", given.alpha if isinstance(given, Result) else given, self.problem.n
+            "warm_start", given.alpha if isinstance(given, Result) else given, problem.n
         )
         return problem.feasible("warm_start", alpha)
 
@@ -367,7 +367,7 @@ class Reduction(RowSide):
     def follow(self, found: Evaluation, v: np.ndarray, estimate: float, eps: float) -> bool:
         self.last_gap = gap = found.primal - found.dual
         if self.literal or not estimate <= 0.5 * gap:
-            return False  # the surrogate is not solved well enough for its lam to matter
+            return False  # the surrogate is not solved well enough for its origin to matter
         B = self.reg.bound(found.primal, self.problem.sigma, self.problem.d)
         least = theory.l1_lam(eps, B, self.c)
         self.origin = v - np.clip(v, -self.kappa, self.kappa)

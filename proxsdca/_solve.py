@@ -75,7 +75,8 @@ def solve(
         What the loop visits. "rows" ascends D along one alpha_i at a time. "columns", for smooth
         losses with l2, l1l2 or l1, descends P along one w_j at a time, with alpha_i =
         -s_i phi'(x_i^T w). It reads X by columns: CSC and dense arrays in Fortran's order as they
-        are, anything else after one transposition. "auto" takes columns for l1 with a smooth loss,
+        are, anything else after one transposition, entries that stand twice after adding them up.
+        "auto" takes columns for l1 with a smooth loss,
         and where d is much larger than n and lam is small; rows otherwise.
     tol : float
         Stop when the certified gap is at most tol |P(w)| ...

@@ -33,7 +33,8 @@ def summary(result: Result) -> str:
             f"gap      = {result.gap:.3e} +- {result.rounding:.0e}, target {result.target:.3e}",
             f"{result.status.name}: {result.status.value}",
             f"{result.epochs:,} epochs in {seconds:.2f} s "
-            f"(option {result.option}, order {result.order}, output {result.output})",
+            f"(by {result.side}, option {result.option}, order {result.order}, "
+            f"output {result.output})",
             f"{np.count_nonzero(result.w):,} of {d:,} weights are not zero",
         ]
     )

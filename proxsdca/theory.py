@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from ._core.regs import L2Map, QNormMap
 from ._core.rows import Rows
 
+LARGE = 1e300
 # |x|_2 and |x|_inf, as the core computes norms
 _NORMS = {"l2": L2Map(), "qnorm": QNormMap(2.0, 1.0, np.zeros(1), False, False)}
 
@@ -27,8 +28,8 @@ def smooth_steps(n: int, R: float, lam: float, gamma: float, eps: float, eps_D: 
     T = (n + R^2/(lam gamma)) log((n + R^2/(lam gamma)) eps_D / eps). The paper's eps_D = 1 bounds
     D(alpha*) - D(0) where mean phi_i(0) <= 1; in general it is at most P(0) - D(0).
     """
-    work = n + R**2 / (lam * gamma)
-    return work * max(0.0, math.log(work * eps_D / eps))
+    work = n + R * R / (lam * gamma)  # products, as a power that overflows raises an error
+    return work * max(0.0, math.log(work * eps_D / eps)) if eps_D > 0 else 0.0
 
 
 def lipschitz_steps(
@@ -41,8 +42,9 @@ def lipschitz_steps(
     T0 = max(t0, 4 G/(lam eps) - 2 n + t0), T = T0 + max(n, G/(lam eps)). Where more is known of
     z = u - alpha_i than |z|^2 <= 4 L^2, z_sq is that bound and G = R^2 z_sq.
     """
-    G = R**2 * (4 * L**2 if z_sq is None else z_sq)
-    t0 = max(0, math.ceil(n * math.log(2 * lam * n * eps_D / G))) if G > 0 < eps_D else 0
+    G = R * R * (4 * L * L if z_sq is None else z_sq)
+    ratio = min(2 * lam * n * eps_D / G, LARGE) if G > 0 else 0.0
+    t0 = max(0, math.ceil(n * math.log(ratio))) if ratio > 0 else 0
     T0 = max(t0, 4 * G / (lam * eps) - 2 * n + t0)
     return T0, T0 + max(n, G / (lam * eps))
 
@@ -58,7 +60,7 @@ def burn_in(
     if eps <= 0:
         return math.inf
     if gamma > 0:
-        return (n + R**2 / (lam * gamma)) * math.log(max(1.0, eps_D / eps))
+        return (n + R * R / (lam * gamma)) * math.log(max(1.0, eps_D / eps))
     return lipschitz_steps(n, R, lam, L, eps, eps_D)[0] if math.isfinite(L) else math.inf
 
 

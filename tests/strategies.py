@@ -127,8 +127,6 @@ OPEN = {
     "labels that become": "labels that are text are read twice",
     "dense claims": "a broadcast matrix is read for hours before the length of y is looked at",
     "as an array is read": "X may change after its validation, before its fingerprint",
-    "frame of objects": "a vector with to_numpy but no dtype: AttributeError",
-    "scale 1e-160, T0": "theory.burn_in: OverflowError",
     "LyingInt": "an int that compares wrongly is believed",
     "LyingText": "a str that compares wrongly is believed",
 }

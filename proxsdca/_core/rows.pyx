@@ -27,7 +27,7 @@ cdef class Rows:
         cdef double[::1] margins = out
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count
+        cdef Py_ssize_t i, k, m, count, unseen = 0
         with nogil:
             for i in range(self.n):
                 k = 0
@@ -36,6 +36,10 @@ cdef class Rows:
                     for m in range(count):
                         margins[i] += values[m] * w[columns[m]]
                     k += count
+                    unseen += count + 1
+                    if unseen > PATIENCE:
+                        unseen = 0
+                        poll()
                     if count < BLOCK:
                         break
         return out
@@ -46,7 +50,7 @@ cdef class Rows:
         cdef double[::1] sums = out
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count
+        cdef Py_ssize_t i, k, m, count, unseen = 0
         with nogil:
             for i in range(self.n):
                 k = 0
@@ -55,6 +59,10 @@ cdef class Rows:
                     for m in range(count):
                         sums[columns[m]] += values[m] * a[i]
                     k += count
+                    unseen += count + 1
+                    if unseen > PATIENCE:
+                        unseen = 0
+                        poll()
                     if count < BLOCK:
                         break
         return out
