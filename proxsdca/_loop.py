@@ -153,6 +153,7 @@ class Run:
         self.v = self.room.touched
         self.best = Best(self.problem.n, self.problem.d)
         self.epochs = self.steps = self.touched = self.touched_certifying = 0
+        self.visited = 0  # coordinates; equal for every storage, as nonzeros are not
         self.status: Status | None = None
         self.history: list[tuple[float, ...]] = []
         self.progress = Progress(plan.verbose)
@@ -224,7 +225,8 @@ class Run:
             return
         passes: float = self.epochs
         if side.rough:  # whose epochs may pass most coordinates over
-            passes = self.touched / max(1, self.problem.storage.nnz)
+            self.visited += core.visits
+            passes = self.visited / self.problem.storage.n
         due = schedule.due(self.epochs, passes, estimate, max(level, 1e-15 * abs(primal)))
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):

@@ -21,7 +21,7 @@ from ._random import Seed
 from ._result import ConvergenceWarning, Interrupted, Result
 from ._solve import ascend
 from .losses import Loss
-from .regularizers import Regularizer
+from .regularizers import L1, Regularizer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,12 +86,17 @@ class Path:
             shape=(d, len(results)),
         )
         first = results[0]
+        alpha = np.column_stack([r.alpha for r in results]) if keep_alpha else None
+        seconds = np.array([r.history["seconds"][-1] for r in results])
+        nonzeros = np.diff(coef.indptr)
+        for array in (coef.data, coef.indices, coef.indptr, seconds, nonzeros, alpha):
+            if array is not None:
+                array.flags.writeable = False
         return cls(
             sigmas=each("sigma"), lams=each("lam"), coef=coef, primal=each("primal"),
             dual=each("dual"), gap=each("gap"), rounding=each("rounding"), target=each("target"),
-            converged=each("converged"), nonzeros=np.diff(coef.indptr), epochs=each("epochs"),
-            seconds=np.array([r.history["seconds"][-1] for r in results]),
-            alpha=np.column_stack([r.alpha for r in results]) if keep_alpha else None,
+            converged=each("converged"), nonzeros=nonzeros, epochs=each("epochs"),
+            seconds=seconds, alpha=alpha,
             sigma_max=sigma_max, loss=first.loss, reg=first.reg, side=first.side,
             classes=first.classes,
         )  # fmt: skip
@@ -157,7 +162,7 @@ def path(
         As in `solve`; limits and accuracies are those of each point.
     sigmas : array_like, optional
         The sigmas, in the order in which they are to be solved; falling ones are the fastest. By
-        default `num` of them from sigma_max, the least for which w = 0, down to `ratio` times that.
+        default `num` of them from `sigma_max`, where w = 0, down to `ratio` times that.
     lams : array_like, optional
         A path of lam at the fixed sigma instead.
     num : int
@@ -182,6 +187,10 @@ def path(
         On Ctrl-C; its `path` has the points that were done, or is None.
     """
     kind = _spec.reg(reg)
+    if sigmas is not None and not kind.has_sigma:
+        raise ValueError(f"sigmas = {sigmas!r}: reg = {kind.name!r} has no sigma; lams is needed")
+    if lams is None and sigmas is None and sigma is not None:
+        raise ValueError(f"sigma = {sigma!r}: a path of sigma goes over sigmas; lams has it fixed")
     if lams is None and not kind.has_sigma:
         raise ValueError(
             f"lams is needed: reg = {kind.name!r} has no sigma, and there is no lam from which on "
@@ -189,6 +198,8 @@ def path(
         )
     if lams is not None and sigmas is not None:
         raise ValueError("sigmas and lams: a path has one of them; the other one is fixed")
+    if lams is not None and isinstance(kind, L1):
+        raise ValueError(f"lams = {lams!r}: reg = 'l1' has no lam; sigmas is needed")
     if sigmas is not None and sigma is not None:
         raise ValueError(f"sigma = {sigma!r}: sigmas says which sigmas to solve")
     if lams is not None and lam is not None:
@@ -201,6 +212,9 @@ def path(
         values = _validate.positives("sigmas", sigmas)
         sigma = float(values[0])
     num = _validate.count("num", num, 1)
+    verbose = _validate.count("verbose", verbose, 0)
+    if not isinstance(keep_alpha, (bool, np.bool_)):
+        raise TypeError(f"keep_alpha = {keep_alpha!r}: True or False is needed")
     ratio = _validate.positive("ratio", ratio)
     if not ratio < 1:
         raise ValueError(f"ratio = {ratio}: a number > 0 and < 1 is needed")
@@ -292,7 +306,7 @@ def sigma_max(
     """The sigma from which on w = 0 is a solution: where paths begin.
 
     max_j |1/n sum_i s_i phi'(0; y_i) x_ij|, over the l1 weights, or over groups. For losses with a
-    kink at 0 it may be a little more than the least such sigma.
+    kink at z = 0, absolute and the like where targets are 0, there may be smaller ones.
 
     Parameters
     ----------

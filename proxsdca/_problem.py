@@ -112,10 +112,6 @@ class Problem:
             classes.flags.writeable = False
         weight, total = _validate.sample_weight(sample_weight, n)
         lam = _lam(lam, total, n, reg)
-        if side == "auto":
-            side = _side_by_data(storage, lam, loss.gamma)
-            if side == "columns":
-                storage = _validate.transposed(storage)
         if sigma is not None and not reg.has_sigma:
             raise ValueError(f"sigma = {sigma!r}: reg = {reg.name!r} has no sigma")
         if sigma is not None:
@@ -189,7 +185,7 @@ class Problem:
             f"P(w) = {certificate.primal!r}, D(alpha) = {certificate.dual!r}, "
             f"rounding = {certificate.rounding!r}: the objective overflows; the largest "
             f"{'column' if self.by_columns else 'row'} is {i}, |x_i| = {norms[i] ** 0.5:.3g}. "
-            "Rescale X or y, or take another lam"
+            "Rescale X or y, or take another lam or sigma"
         )
 
     def alpha_at_zero(self) -> np.ndarray:
@@ -219,7 +215,7 @@ class Problem:
         if self.reg.refuted(self.correlations(alpha), float(conjugates), primal, self.sigma):
             raise ValueError(
                 f"B = {self.reg.B!r}: an iterate proves |w*|_1 to be larger; "
-                f"B = {self.reg.proven(primal, self.sigma, self.d)!r} holds"
+                f"B = {float(self.reg.proven(primal, self.sigma, self.d))!r} holds"
             )
 
     def sigma_max(self) -> float:
@@ -247,18 +243,3 @@ def _lam(lam: Any, total: float, n: int, reg: Regularizer) -> float:
     if not 1e-290 < checked * n < 1e290:
         raise ValueError(f"lam = {lam!r}: 1e-290 < lam n < 1e290 is needed, n = {n}")
     return checked
-
-
-def _side_by_data(rows: Rows, lam: float, gamma: float) -> str:
-    """The side whose mean condition number is the smaller by far.
-
-    Epochs go like 1 + mean |x_i|^2 / (lam gamma n) by rows, 1 + mean |x_j|^2 / (lam gamma n) by
-    columns. Columns must win threefold: X may have to be transposed, and their steps use a bound
-    on the loss's curvature where those of the rows are exact.
-    """
-    n, d = rows.n, rows.d
-    if d <= 3 * n:
-        return "rows"
-    square = float(rows.norms_sq(L2Map()).sum())
-    by_rows, by_columns = (1 + square / m / (lam * gamma * n) for m in (n, d))
-    return "columns" if 3 * by_columns < by_rows else "rows"

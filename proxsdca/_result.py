@@ -33,6 +33,9 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
         self.path: Path | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.result,), {"path": self.path}
+
 
 class ConvergenceWarning(UserWarning):
     """The target was not reached; the certificate says what was."""

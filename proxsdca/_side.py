@@ -23,7 +23,7 @@ from ._result import NumericalError, Result
 from .losses import Squared
 from .regularizers import L1
 
-TINY = np.finfo(float).tiny
+TINY = float(np.finfo(float).tiny)
 
 
 class Side:
@@ -207,7 +207,7 @@ class ColumnSide(Side):
         )
         self.pure_l1 = isinstance(problem.reg, L1)
         self.lam = 0.0 if self.pure_l1 else problem.lam
-        self.work = 0  # nonzeros visited since the last certificate
+        self.work = 0  # columns visited since the last certificate
         self.kept = problem.d  # columns that the last certificate left
         self.patience = 1  # passes until the next one; more where they drop few columns
 
@@ -220,7 +220,7 @@ class ColumnSide(Side):
                 raise ValueError(
                     f"warm_start.w has shape {given.w.shape}, X has {problem.d} columns"
                 )
-            return np.array(given.w)
+            return self._better_than_zero(np.array(given.w))
         alpha = problem.feasible("warm_start", _validate.prefix("warm_start", given, problem.n))
         if self.pure_l1:
             raise ValueError(
@@ -229,7 +229,20 @@ class ColumnSide(Side):
             )
         w = np.empty(problem.d)
         gradient(problem.map, problem.correlations(alpha) / problem.lam, w)
-        return w
+        return self._better_than_zero(w)
+
+    def _better_than_zero(self, w: np.ndarray) -> np.ndarray | None:
+        """A start, unless P(0) is lower: from far outside the way back is long."""
+        problem = self.problem
+        assert isinstance(self.term, Penalty)
+        z = problem.storage.rmatvec(w)
+        with np.errstate(over="ignore", invalid="ignore"):
+            at_w, at_zero = (
+                np.average(problem.loss.value(t * z, problem.target), weights=problem.weight)
+                for t in (1.0, 0.0)
+            )
+            penalty = np.sum(self.term.conjugate(self.target, w)) / problem.n
+        return w if at_w + penalty <= at_zero else None
 
     def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(self.map, LossMap):
@@ -278,8 +291,8 @@ class ColumnSide(Side):
 
     def wants(self, core: Epoch, epochs: int, estimate: float) -> bool:
         """Screening pays where the loop has worked as much as a certificate costs."""
-        self.work += core.visited
-        return self.work >= self.patience * self.problem.storage.nnz
+        self.work += core.visits
+        return self.work >= self.patience * self.problem.d
 
     def follow(self, found: Evaluation, v: np.ndarray, estimate: float, eps: float) -> bool:
         self.work = 0
@@ -330,10 +343,14 @@ class Reduction(RowSide):
             if norms is None:
                 norms = problem.storage.norms_sq(self.surrogate.map(1.0, 0.0, problem.d))
             self.norms = norms
-            self._take(max(float(norms.mean()), TINY) / problem.n)
+            self._take(float(norms.mean()) / problem.n or 1.0)
 
     def _take(self, lam: float) -> None:
-        self.lam = lam = min(max(lam, 1e-250), 1e250)
+        if not 1e-290 < lam < 1e290:
+            raise NumericalError(
+                f"lam = {float(lam)!r} of the surrogate is out of range: rescale X"
+            )
+        self.lam = lam
         self.map = self.surrogate.map(lam, self.problem.sigma, self.problem.d)
         with np.errstate(over="ignore"):
             self.kappa = self.problem.sigma * self.l1_weights / lam

@@ -31,7 +31,7 @@ def solve(
     side: str = "auto",
     tol: float = 1e-3,
     eps: float | None = None,
-    max_epochs: int = 1000,
+    max_epochs: int = 10_000,
     max_seconds: float | None = None,
     option: str = "auto",
     order: str = "permutation",
@@ -76,8 +76,7 @@ def solve(
         losses with l2, l1l2 or l1, descends P along one w_j at a time, with alpha_i =
         -s_i phi'(x_i^T w). It reads X by columns: CSC and dense arrays in Fortran's order as they
         are, anything else after one transposition, entries that stand twice after adding them up.
-        "auto" takes columns for l1 with a smooth loss,
-        and where d is much larger than n and lam is small; rows otherwise.
+        "auto" takes columns for l1 with a smooth loss, rows otherwise.
     tol : float
         Stop when the certified gap is at most tol |P(w)| ...
     eps : float, optional

@@ -53,16 +53,15 @@ def output(name: str, reg: Regularizer) -> None:
 
 
 def side(name: str, loss: Loss, reg: Regularizer, plain: bool) -> str:
-    """The side to visit; "auto" where the data are to decide.
+    """The side to visit: "auto" is columns for l1 with a smooth loss, rows otherwise.
 
     `plain` says that the run asks for Option I and for the last or best iterate, which is all that
     the column side has.
     """
     literal = isinstance(reg, L1) and (reg.method, reg.geometry) != ("auto", "auto")
     if name == "auto":
-        if not (plain and reg.separable and loss.gamma > 0) or literal:
-            return "rows"
-        return "columns" if isinstance(reg, L1) else "auto"
+        pure_l1 = isinstance(reg, L1) and not literal
+        return "columns" if pure_l1 and plain and loss.gamma > 0 else "rows"
     if name == "columns":
         if not loss.gamma > 0:
             raise ValueError(

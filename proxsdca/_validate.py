@@ -85,14 +85,6 @@ def rows(X: Any, by_columns: bool = False) -> Rows:
     return dense_rows(np.ascontiguousarray(array.T) if by_columns else array)
 
 
-def transposed(rows: Rows) -> Rows:
-    """Return the columns of what the rows are of, in new memory."""
-    if len(rows.arrays) == 1:
-        return dense_rows(np.ascontiguousarray(rows.arrays[0].T))
-    copies = tuple(part.copy() for part in rows.arrays)
-    return _sparse_rows(sparse.csr_array(copies, shape=(rows.n, rows.d)), "csc")
-
-
 def _sparse_rows(X: Any, wanted: str) -> Rows:
     # A subclass may answer differently when asked again, and scipy's conversions
     # trust the indices they are given, beyond the ends of the arrays.  So every

@@ -6,6 +6,8 @@ something to choose, ``solve(X, y, reg=regularizers.L1L2(l1_weights=weights))``.
 
 from __future__ import annotations
 
+import copy
+import reprlib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -56,8 +58,19 @@ class Regularizer:
 
     def __repr__(self) -> str:
         given = ((key, getattr(self, key)) for key in self.parameters)
-        shown = ", ".join(f"{key}={value!r}" for key, value in given if value is not None)
+        shown = ", ".join(f"{key}={_short(value)}" for key, value in given if value is not None)
         return f"{type(self).__name__}({shown})"
+
+
+def _short(value: Any) -> str:
+    return reprlib.repr(value) if isinstance(value, (list, tuple)) else repr(value)
+
+
+def _own(value: Any) -> Any:
+    """A copy of what may change later without our knowing."""
+    if isinstance(value, np.ndarray) and 0 in value.strides:  # broadcast, perhaps to any size
+        return value
+    return copy.deepcopy(value) if isinstance(value, (list, np.ndarray)) else value
 
 
 def _kappas(weights: np.ndarray, sigma: float, lam: float) -> np.ndarray:
@@ -118,7 +131,7 @@ class L1L2(_WithL1):
     parameters = ("l1_weights",)
 
     def __init__(self, l1_weights: ArrayLike | None = None) -> None:
-        self.l1_weights: Any = l1_weights
+        self.l1_weights: Any = _own(l1_weights)
 
     def map(self, lam: float, sigma: float, d: int) -> Map:
         if self.l1_weights is None:
@@ -165,7 +178,7 @@ class QNorm(_WithL1):
             )
         self.p = None if p is None else float(p)
         self.constant = _validate.choice("constant", constant, ("valid", "paper"))
-        self.l1_weights: Any = l1_weights
+        self.l1_weights: Any = _own(l1_weights)
 
     def p_and_c(self, d: int) -> tuple[float, float]:
         """The p and c in use for d features."""
@@ -206,8 +219,8 @@ class Group(Regularizer):
                 "reg = 'group' needs groups: reg=proxsdca.regularizers.Group(groups), with the "
                 "number of each feature's group, or the features of each group"
             )
-        self.groups = groups
-        self.weights: Any = weights
+        self.groups = _own(groups)
+        self.weights: Any = _own(weights)
 
     def _parts(self, d: int) -> tuple[np.ndarray, np.ndarray]:
         """Each feature's group, and each group's weight."""
@@ -266,7 +279,7 @@ class L1(_WithL1):
         self.geometry = _validate.choice("geometry", geometry, ("auto", "l2", "qnorm"))
         self.method = _validate.choice("method", method, ("auto", "literal"))
         self.B = None if B is None else _validate.positive("B", B)
-        self.l1_weights: Any = l1_weights
+        self.l1_weights: Any = _own(l1_weights)
 
     def default_sigma(self, lam: float, sigma_max: Callable[[], float]) -> float:
         return 0.01 * sigma_max() or 1.0  # where it is 0, any sigma has the solution w = 0

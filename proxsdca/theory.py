@@ -28,6 +28,8 @@ def smooth_steps(n: int, R: float, lam: float, gamma: float, eps: float, eps_D: 
     T = (n + R^2/(lam gamma)) log((n + R^2/(lam gamma)) eps_D / eps). The paper's eps_D = 1 bounds
     D(alpha*) - D(0) where mean phi_i(0) <= 1; in general it is at most P(0) - D(0).
     """
+    if not 0 < lam * gamma < math.inf or not eps > 0:
+        return math.inf
     work = n + R * R / (lam * gamma)  # products, as a power that overflows raises an error
     return work * max(0.0, math.log(work * eps_D / eps)) if eps_D > 0 else 0.0
 
@@ -42,6 +44,8 @@ def lipschitz_steps(
     T0 = max(t0, 4 G/(lam eps) - 2 n + t0), T = T0 + max(n, G/(lam eps)). Where more is known of
     z = u - alpha_i than |z|^2 <= 4 L^2, z_sq is that bound and G = R^2 z_sq.
     """
+    if not lam * eps > 0:
+        return math.inf, math.inf
     G = R * R * (4 * L * L if z_sq is None else z_sq)
     ratio = min(2 * lam * n * eps_D / G, LARGE) if G > 0 else 0.0
     t0 = max(0, math.ceil(n * math.log(ratio))) if ratio > 0 else 0

@@ -5,7 +5,7 @@
 #     m = x_j^T map(v),   map_i = s_i phi'(v_i),   q = sum_i s_i x_ij^2 / gamma.
 
 cimport cython
-from libc.math cimport INFINITY, fabs
+from libc.math cimport INFINITY, exp, fabs, fmax, fmin
 
 from .losses cimport soft
 from .map cimport Map
@@ -55,12 +55,21 @@ cdef class LossMap(Map):
         cdef double slope = self.loss.phi_slope(self.target[i], v)
         return slope if self.weight is None else self.weight[i] * slope
 
+    cdef inline bint counts(self, Py_ssize_t i) noexcept nogil:
+        return self.weight is None or self.weight[i] > 0
+
     cdef inline double curve(self, Py_ssize_t i) noexcept nogil:
-        """s_i phi''(v_i) of the logistic loss, whose phi'' is |phi'| (1 - |phi'|)."""
-        cdef double slope = fabs(self.slope[i])
-        if self.weight is None:
-            return slope * (1 - slope)
-        return slope * (1 - slope / self.weight[i]) if slope != 0 else 0.0
+        """s_i phi''(v_i) of the logistic loss, or a little more: phi'' is |phi'| (1 - |phi'|)."""
+        cdef double slope = fabs(self.slope[i]), s = 1 if self.weight is None else self.weight[i]
+        return slope * fmax(1 - slope / s, 2.3e-16)     # |phi'| may have been rounded to 1
+
+    cdef inline double curve_within(self, Py_ssize_t i, double move) noexcept nogil:
+        """A bound on s_i phi'' from v_i to v_i + move: it falls on the way from 0 outwards."""
+        cdef double s = 1 if self.weight is None else self.weight[i]
+        cdef double outwards = self.slope[i] if fabs(self.slope[i]) > 0.5 * s else -self.slope[i]
+        if move * outwards >= 0:
+            return self.curve(i)
+        return fmin(self.curve(i) * exp(fmin(fabs(move), 700)), s / self.loss.gamma)
 
     cdef inline void moved(self, Py_ssize_t i, double old, double new) noexcept nogil:
         self.slope[i] = self.derivative(i, new)

@@ -17,6 +17,15 @@ cdef class Penalty(Term):
         self.l1, self.l2, self.gamma = l1, l2, l2
         self.lipschitz = INFINITY
 
+    def conjugate(self, const double[::1] target, const double[::1] b):
+        """phi*(-b_j), elementwise."""
+        cdef Py_ssize_t j
+        out = np.empty(b.shape[0])
+        cdef double[::1] values = out
+        for j in range(b.shape[0]):
+            values[j] = self.phi_conj(target[j], -b[j])
+        return out
+
     def bound(self, double B):
         """Say that |b| <= B: estimates of the gap need it where l2 = 0."""
         self.lipschitz = B

@@ -9,7 +9,7 @@ runs through the same source by virtual calls.
 import numpy as np
 
 from libc.float cimport DBL_MIN
-from libc.math cimport exp, fabs, fmax, isfinite, sqrt
+from libc.math cimport exp, fabs, fmax, fmin, isfinite, sqrt
 from libc.stdlib cimport calloc, free
 
 from .columns cimport LossMap, Penalty
@@ -67,6 +67,7 @@ cdef class Epoch:
     cdef readonly double excess     # s_i (phi + phi* + m b); its mean estimates P - D
     cdef readonly double loss       # s_i phi; its mean estimates the mean loss
     cdef readonly double inner      # alpha_i x_i^T w; its mean estimates lambda v^T w
+    cdef readonly Py_ssize_t visits             # rows visited, without those known to stay
     cdef readonly Py_ssize_t visited, changed   # nonzeros of the rows visited, and changed
     cdef readonly Py_ssize_t broken             # the first row whose margin is not finite, or -1
 
@@ -120,7 +121,7 @@ cdef class Epoch:
     def forget(self):
         """Start the sums anew."""
         self.excess = self.loss = self.inner = 0
-        self.sampled = self.visited = self.changed = 0
+        self.sampled = self.visits = self.visited = self.changed = 0
 
     def reset(self):
         """Tell the map that v was replaced."""
@@ -194,29 +195,37 @@ cdef inline double local_best(AnyRows rows, Py_ssize_t i, LossMap map, Penalty t
                               double b, double m, double q) noexcept nogil:
     """The step of a column by the loss's curvature where v is, instead of by its bound 1/gamma.
 
-    Where phi'' bounds the third derivative, phi'' grows by at most e^r while no x_ij (b' - b)
-    exceeds r, so that e^r sum_i s_i phi''(v_i) x_ij^2 bounds the curvature of n P up to there: a
-    step within r lowers P by as much as the bound says.
+    Where phi'' bounds the third derivative, phi''(z + t) <= phi''(z) e^|t|, so that
+    sum_i s_i min(phi''(v_i) e^(|x_ij| r), 1/gamma) x_ij^2 bounds the curvature of n P wherever
+    |b' - b| <= r: a step within r lowers P by as much as this bound says. The first r are such
+    that one exponential serves all i, the later ones see which v_i the step takes outwards.
     """
-    cdef Py_ssize_t first, count = span(rows, i, &first), k
-    cdef double x, curve, here = 0, peak = 0, r = 0.1, new = b
+    cdef Py_ssize_t first, count = span(rows, i, &first), k, j
+    cdef double x, here = 0, peak = 0, e = 0.1, r, new = b
     for k in range(count):
-        curve = map.curve(column(rows, first, k))
-        if curve != 0:
+        j = column(rows, first, k)
+        if map.counts(j):
             x = value(rows, first, k)
-            here += curve * x * x
+            here += map.curve(j) * x * x
             peak = fmax(peak, fabs(x))
-    while r <= 2 and 0 < here * exp(r) < q:
-        new = term.best(y, b, m, here * exp(r))
-        if fabs(new - b) * peak <= r:
+    while e < 2:
+        new = term.best(y, b, m, fmin(here * exp(e), q))
+        if fabs(new - b) * peak <= e:
+            return new
+        e *= 2
+    r = e / peak if new > b else -e / peak
+    for _ in range(100):
+        here = 0
+        for k in range(count):
+            j = column(rows, first, k)
+            if map.counts(j):
+                x = value(rows, first, k)
+                here += map.curve_within(j, x * r) * x * x
+        new = term.best(y, b, m, fmax(here, DBL_MIN))
+        if fabs(new - b) <= fabs(r):
             return new
         r *= 2
-    # no such r: as far as the last one allows, or as the bound 1/gamma does, whichever is further
-    x = term.best(y, b, m, q)
-    r = 0.5 * r / peak
-    if new == b or fabs(x - b) >= r:
-        return x
-    return b + (r if new > b else -r)
+    return b
 
 
 cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTerm term,
@@ -266,7 +275,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef double scale = state.scale, q_R = state.q_R
     cdef int option = state.option
     cdef double total_excess = 0, total_loss = 0, total_inner = 0
-    cdef Py_ssize_t sampled = 0, visited = 0, changed = 0, broken = -1
+    cdef Py_ssize_t sampled = 0, steps = 0, visited = 0, changed = 0, broken = -1
     cdef Py_ssize_t count = visits.shape[0], t, i, first, entries
     cdef Record* record = state.w_record
     cdef Py_ssize_t recorded = state.recorded
@@ -309,6 +318,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 break
             entries = span(rows, i, &first)
             visited += entries
+            steps += 1
             if t & mask == 0:
                 sampled += 1
                 total_excess += s * excess(term, y, b, m)
@@ -330,6 +340,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     state.loss += total_loss
     state.inner += total_inner
     state.sampled += sampled
+    state.visits += steps
     state.visited += visited
     state.changed += changed
     if record != NULL:

@@ -16,11 +16,6 @@ cdef class Rows:
                          double* values) noexcept nogil:
         return 0
 
-    @property
-    def arrays(self):
-        """The array, or the data, indices and indptr, that are read."""
-        return tuple(part for part in self.buffers if part is not None)
-
     def matvec(self, const double[::1] w):
         """Return X w."""
         out = np.zeros(self.n)
