@@ -99,7 +99,8 @@ class Schedule:
         self.last_epoch = epoch
         if estimate > 0 and math.isfinite(gap):
             least = ROUGH if self.rough else 0.1
-            self.correction = min(max(1.25 * gap / estimate, least), 100.0)
+            safety = 1.0 if self.rough else 1.25
+            self.correction = min(max(safety * gap / estimate, least), 100.0)
 
 
 def zeros(*shape: int) -> np.ndarray:

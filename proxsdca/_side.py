@@ -285,7 +285,7 @@ class ColumnSide(Side):
             reach += np.sqrt(2 * gap / problem.n * curvature)
         kept: np.ndarray = (reach * (1 + 1e-12) >= problem.sigma * self.target) | (b != 0)
         count = int(np.count_nonzero(kept))
-        self.patience = 8 if count <= 0.9 * self.kept else min(64, 4 * self.patience)
+        self.patience = 8 if count <= 0.9 * self.kept else min(32, 4 * self.patience)
         self.kept = count
         return kept
 
