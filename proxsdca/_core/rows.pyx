@@ -18,30 +18,14 @@ cdef class Rows:
 
     def matvec(self, const double[::1] w):
         """Return X w."""
-        out = np.zeros(self.n)
-        cdef double[::1] margins = out
-        cdef Py_ssize_t columns[BLOCK]
-        cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count, unseen = 0
-        with nogil:
-            for i in range(self.n):
-                k = 0
-                while True:
-                    count = self.read(i, k, columns, values)
-                    for m in range(count):
-                        margins[i] += values[m] * w[columns[m]]
-                    k += count
-                    unseen += count + 1
-                    if unseen > PATIENCE:
-                        unseen = 0
-                        poll()
-                    if count < BLOCK:
-                        break
-        return out
+        return self._product(w, False)
 
     def rmatvec(self, const double[::1] a):
         """Return X^T a."""
-        out = np.zeros(self.d)
+        return self._product(a, True)
+
+    def _product(self, const double[::1] x, bint transposed):
+        out = np.zeros(self.d if transposed else self.n)
         cdef double[::1] sums = out
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
@@ -49,10 +33,14 @@ cdef class Rows:
         with nogil:
             for i in range(self.n):
                 k = 0
-                while a[i] != 0:
+                while not (transposed and x[i] == 0):
                     count = self.read(i, k, columns, values)
-                    for m in range(count):
-                        sums[columns[m]] += values[m] * a[i]
+                    if transposed:
+                        for m in range(count):
+                            sums[columns[m]] += values[m] * x[i]
+                    else:
+                        for m in range(count):
+                            sums[i] += values[m] * x[columns[m]]
                     k += count
                     unseen += count + 1
                     if unseen > PATIENCE:
