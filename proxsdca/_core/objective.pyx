@@ -342,36 +342,21 @@ cdef double best_scale(Term term, const double[::1] target, const double[::1] we
                        const double[::1] alpha, L1Map map, Values v, Py_ssize_t d) except? -1:
     """The c in [0, 1] at which the dual of the l1 problem at c alpha is about the largest.
 
-    It is the concave -mean phi*(-c alpha) less B [c |v|_inf - sigma]_+, which bends at
-    c = sigma / |v|_inf. A parabola through its values at 0, there and at 1 says where else to look:
-    it is exact for losses whose conjugate is linear or quadratic.
+    It is S(c) - B [c |v|_inf - sigma]_+ with S(c) = -mean phi*(-c alpha), concave and 0 at c = 0,
+    and bends at c = sigma / |v|_inf. Beyond, it falls: S'(c) <= S(c) / c <= P(w) / c there, and
+    B |v|_inf is P(w) / c. So what is left to see is whether S falls before already, which a
+    parabola through 0, half the way and c tells; it is exact for quadratic conjugates.
     """
-    cdef double peak = map.peak(v.value, d), kink, ignored, at_kink, at_one, bend, slope, c, other
+    cdef double peak = map.peak(v.value, d), kink, half, whole, ignored
     cdef Py_ssize_t nowhere
-    if peak <= map.sigma:
-        return 1
-    kink = map.sigma / peak
-    if kink > 0.999:
+    kink = map.sigma / peak if peak > map.sigma else 1.0
+    if kink > 0.9:      # near the solution, where alpha is as long as it should be
         return kink
-    at_kink = -mean_conjugate(term, target, weight, alpha, kink, 0, &ignored, &nowhere)
-    at_one = -mean_conjugate(term, target, weight, alpha, 1, 0, &ignored, &nowhere)
-    bend = (at_one - at_kink / kink) / (1 - kink)       # the parabola is slope c + bend c^2
-    slope = at_one - bend
-    c = kink
-    if at_one - map.B * (peak - map.sigma) > at_kink:
-        c, at_kink = 1, at_one - map.B * (peak - map.sigma)
-    if bend >= 0 and at_kink < 0:       # alpha points the wrong way: 0 would be better
-        return 1e-3 * kink
-    if bend < 0:
-        other = -0.5 * slope / bend
-        if other > kink:        # beyond the kink the penalty pulls back
-            other = fmax(kink, 0.5 * (map.B * peak - slope) / bend)
-        other = fmin(fmax(other, 1e-3 * kink), 1)
-        if other != kink and other != 1:
-            at_one = -mean_conjugate(term, target, weight, alpha, other, 0, &ignored, &nowhere)
-            if at_one - map.B * fmax(0, other * peak - map.sigma) > at_kink:
-                c = other
-    return c
+    half = -mean_conjugate(term, target, weight, alpha, 0.5 * kink, 0, &ignored, &nowhere)
+    whole = -mean_conjugate(term, target, weight, alpha, kink, 0, &ignored, &nowhere)
+    if not 4 * half > 3 * whole:        # the parabola's slope at c is 3 whole - 4 half, times 1 / c
+        return kink
+    return kink * fmin(fmax((4 * half - whole) / (8 * half - 4 * whole), 1e-3), 1)
 
 
 cdef bint is_zero(const double[::1] x) noexcept nogil:
