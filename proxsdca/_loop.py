@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import _output, _random, theory
+from . import _output, _random, _validate, theory
 from ._core.epoch import Epoch
 from ._core.order import Stream
 from ._core.rows import Rows
@@ -37,6 +37,14 @@ class Target:
     tol: float
     eps: float
 
+    @classmethod
+    def from_arguments(cls, tol: float, eps: float | None) -> Target:
+        """Validate tol and eps."""
+        return cls(
+            _validate.nonnegative("tol", tol),
+            0.0 if eps is None else _validate.nonnegative("eps", eps),
+        )
+
     def level(self, primal: float) -> float:
         return max(self.tol * abs(primal), self.eps)
 
@@ -46,19 +54,19 @@ class Target:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a run goes, as `solve` was asked for it."""
+    """How a run goes, as it was asked for."""
 
-    option: str
     order: str
-    output: str
-    T0: int | None
     target: Target
     max_epochs: int
-    max_seconds: float | None
-    certify_every: int | None
-    callback: Callable[[Check], object] | None
-    verbose: int
     stream: Stream
+    option: str = "I"
+    output: str = "last"
+    T0: int | None = None
+    max_seconds: float | None = None
+    certify_every: int | None = None
+    callback: Callable[[Check], object] | None = None
+    verbose: int = 0
 
 
 @dataclass
@@ -191,8 +199,9 @@ class Run:
         self.output = _output.make(plan.output, self.state, T0, plan.stream)
         self._new_order()
         limited = plan.max_epochs <= SHORT or plan.max_seconds is not None
-        self.schedule = Schedule(limited, plan.certify_every, side.rough)
-        self.schedule.correction = side.correction
+        self.schedule = Schedule(
+            limited, plan.certify_every, side.rough, correction=side.correction
+        )
         if self.warm or side.certifies_first:
             self._certify(math.nan)
         while self.status is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,27 @@ from ._result import ConvergenceWarning, Interrupted, Result
 from ._solve import ascend
 from .losses import Loss
 from .regularizers import L1, Regularizer
+
+# the numbers of a Result that stand in a Path too
+KEPT = (
+    "sigma", "lam", "primal", "dual", "gap", "rounding", "target", "converged", "epochs",
+)  # fmt: skip
+
+
+class _Point(NamedTuple):
+    """What a path keeps of a result: nothing of length d, and of length n only where asked for."""
+
+    support: np.ndarray
+    values: np.ndarray
+    alpha: np.ndarray | None
+    numbers: dict[str, float]
+
+    @classmethod
+    def of(cls, r: Result, keep_alpha: bool) -> _Point:
+        numbers = {name: getattr(r, name) for name in KEPT}
+        numbers["seconds"] = r.history["seconds"][-1]
+        support = np.flatnonzero(r.w)
+        return cls(support, r.w[support], r.alpha if keep_alpha else None, numbers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,37 +89,31 @@ class Path:
     classes: np.ndarray | None
 
     @classmethod
-    def of(cls, results: list[Result], sigma_max: float | None, keep_alpha: bool, d: int) -> Path:
-        """The path of the results, of which there is at least one."""
-
-        def each(name: str) -> np.ndarray:
-            values = np.array([getattr(r, name) for r in results])
-            values.flags.writeable = False
-            return values
-
-        supports = [np.flatnonzero(r.w) for r in results]
+    def of(cls, points: list[_Point], problem: Problem, sigma_max: float | None) -> Path:
+        """The path of the points, of which there is at least one."""
+        supports = [point.support for point in points]
         coef = sparse.csc_array(
             (
-                np.concatenate([r.w[k] for r, k in zip(results, supports, strict=True)]),
+                np.concatenate([point.values for point in points]),
                 np.concatenate(supports),
-                np.cumsum([0, *(len(k) for k in supports)]),
+                np.cumsum([0, *map(len, supports)]),
             ),
-            shape=(d, len(results)),
+            shape=(problem.d, len(points)),
         )
-        first = results[0]
-        alpha = np.column_stack([r.alpha for r in results]) if keep_alpha else None
-        seconds = np.array([r.history["seconds"][-1] for r in results])
-        nonzeros = np.diff(coef.indptr)
-        for array in (coef.data, coef.indices, coef.indptr, seconds, nonzeros, alpha):
+        alphas = [point.alpha for point in points if point.alpha is not None]
+        alpha = np.column_stack(alphas) if alphas else None
+        each = {
+            name: np.array([point.numbers[name] for point in points]) for name in points[0].numbers
+        }
+        each["nonzeros"] = np.diff(coef.indptr)
+        for array in (coef.data, coef.indices, coef.indptr, alpha, *each.values()):
             if array is not None:
                 array.flags.writeable = False
+        side = "columns" if problem.by_columns else "rows"
         return cls(
-            sigmas=each("sigma"), lams=each("lam"), coef=coef, primal=each("primal"),
-            dual=each("dual"), gap=each("gap"), rounding=each("rounding"), target=each("target"),
-            converged=each("converged"), nonzeros=nonzeros, epochs=each("epochs"),
-            seconds=seconds, alpha=alpha,
-            sigma_max=sigma_max, loss=first.loss, reg=first.reg, side=first.side,
-            classes=first.classes,
+            coef=coef, alpha=alpha, sigma_max=sigma_max, loss=problem.loss, reg=problem.reg,
+            side=side, classes=problem.classes, sigmas=each.pop("sigma"), lams=each.pop("lam"),
+            **each,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -213,28 +228,16 @@ def path(
         sigma = float(values[0])
     num = _validate.count("num", num, 1)
     verbose = _validate.count("verbose", verbose, 0)
-    if not isinstance(keep_alpha, (bool, np.bool_)):
-        raise TypeError(f"keep_alpha = {keep_alpha!r}: True or False is needed")
+    keep_alpha = _validate.flag("keep_alpha", keep_alpha)
     ratio = _validate.positive("ratio", ratio)
     if not ratio < 1:
         raise ValueError(f"ratio = {ratio}: a number > 0 and < 1 is needed")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback = {callback!r}: a function of one argument is needed")
+    callback = _validate.function("callback", callback)
     problem = Problem.from_arguments(X, y, loss, kind, lam, sigma, sample_weight, side)
     plan = Plan(
-        option="I",
         order=_validate.choice("order", order, _random.ORDERS),
-        output="last",
-        T0=None,
-        target=Target(
-            _validate.nonnegative("tol", tol),
-            0.0 if eps is None else _validate.nonnegative("eps", eps),
-        ),
+        target=Target.from_arguments(tol, eps),
         max_epochs=_validate.count("max_epochs", max_epochs, 0),
-        max_seconds=None,
-        certify_every=None,
-        callback=None,
-        verbose=0,
         stream=_random.stream(seed),
     )
     largest = None
@@ -247,14 +250,20 @@ def path(
                 )
             values = largest * np.geomspace(1, ratio, num)
     assert values is not None
-    results: list[Result] = []
+    points: list[_Point] = []
     with unchanged(problem.storage):
         try:
-            _follow(problem, plan, values, lams is not None, results, callback, verbose)
+            for k, r in enumerate(_follow(problem, plan, values, lams is not None)):
+                points.append(_Point.of(r, keep_alpha))
+                if verbose:
+                    print(f"{k + 1:>4}/{len(values)} {r!r}", file=sys.stderr)
+                answer = None if callback is None else callback(r)
+                if isinstance(answer, (bool, np.bool_)) and answer:
+                    break
         except Interrupted as stop:
-            stop.path = Path.of(results, largest, keep_alpha, problem.d) if results else None
+            stop.path = Path.of(points, problem, largest) if points else None
             raise
-    found = Path.of(results, largest, keep_alpha, problem.d)
+    found = Path.of(points, problem, largest)
     if not found.converged.all():
         k = int((~found.converged).argmax())
         warnings.warn(
@@ -267,32 +276,14 @@ def path(
     return found
 
 
-def _follow(
-    problem: Problem,
-    plan: Plan,
-    values: np.ndarray,
-    over_lam: bool,
-    results: list[Result],
-    callback: Callable[[Result], object] | None,
-    verbose: int,
-) -> None:
-    """Solve one point after the other, and append the results."""
+def _follow(problem: Problem, plan: Plan, values: np.ndarray, over_lam: bool) -> Iterator[Result]:
+    """Solve one point after the other, each from the one before it."""
     side, last = None, None
-    for k, value in enumerate(values.tolist()):
+    for value in values.tolist():
         at = (value, problem.sigma) if over_lam else (problem.lam, value)
         side = _side.make(problem.at(*at), plan.target.eps, side)
         last = ascend(side, plan, side.start(last))
-        results.append(last)
-        if verbose:
-            print(
-                f"{k + 1:>4}/{len(values)} {'lam' if over_lam else 'sigma'} = {value:.4g}: "
-                f"primal = {last.primal:.8g}, gap = {last.gap:.2g}, "
-                f"{np.count_nonzero(last.w)} nonzeros, {last.epochs} epochs",
-                file=sys.stderr,
-            )
-        answer = None if callback is None else callback(last)
-        if isinstance(answer, (bool, np.bool_)) and answer:
-            return
+        yield last
 
 
 def sigma_max(

@@ -94,10 +94,7 @@ def plot(
     _scale(left, x, logarithmic=long)
     _scale(right, x, logarithmic=False)
     for panel in (left, right):
-        panel.grid(color="0.9", linewidth=0.8)
-        panel.set_axisbelow(True)
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.legend(frameon=False, fontsize="small", handlelength=2.6)
+        _dress(panel)
     return left.figure
 
 
@@ -138,14 +135,19 @@ def plot_path(path: Path, axes: Any = None) -> Any:
     above.set(title=title, ylabel="$w_j$", xscale="log")
     below.set(ylabel="gap + rounding", xlabel=f"{name} (logarithmic)", xscale="log", yscale="log")
     for panel in (above, below):
-        panel.grid(color="0.9", linewidth=0.8)
-        panel.set_axisbelow(True)
-        panel.spines[["top", "right"]].set_visible(False)
+        _dress(panel)
         if at[0] > at[-1]:
             panel.invert_xaxis()
-        if panel.get_legend_handles_labels()[0]:
-            panel.legend(frameon=False, fontsize="small", handlelength=2.6)
     return above.figure
+
+
+def _dress(panel: Any) -> None:
+    """A quiet grid, no box, and a legend where there is something to name."""
+    panel.grid(color="0.9", linewidth=0.8)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+    if panel.get_legend_handles_labels()[0]:
+        panel.legend(frameon=False, fontsize="small", handlelength=2.6)
 
 
 def _labels(results: Sequence[Result]) -> list[str]:

@@ -198,20 +198,25 @@ class Problem:
         product = self.storage.matvec if self.by_columns else self.storage.rmatvec
         return product(alpha) / self.n
 
+    def margins(self, w: np.ndarray) -> np.ndarray:
+        """X w."""
+        product = self.storage.rmatvec if self.by_columns else self.storage.matvec
+        return product(w)
+
+    def mean_loss(self, z: np.ndarray) -> float:
+        """1/n sum_i s_i phi(z_i); for decisions, not for certificates."""
+        return float(np.average(self.loss.value(z, self.target), weights=self.weight))
+
     def check_bound(self, w: np.ndarray, alpha: np.ndarray) -> None:
         """Refuse a B that (w, alpha) proves too small, with the best multiple of w."""
         if not isinstance(self.reg, L1) or self.reg.B is None:
             return
         s = np.ones(self.n) if self.weight is None else self.weight
-        used = s > 0
-        b = np.divide(alpha, s, out=np.zeros(self.n), where=used)
+        b = np.divide(alpha, s, out=np.zeros(self.n), where=s > 0)
         conjugates = np.average(self.loss.conjugate(-b, self.target), weights=s)
-        z = (self.storage.rmatvec if self.by_columns else self.storage.matvec)(w)
-        primal = min(
-            float(np.average(self.loss.value(t * z, self.target), weights=s))
-            + self.sigma * t * float(self.reg.penalty(0.0, 1.0, 1, self.d)[1] @ np.abs(w))
-            for t in 2.0 ** np.arange(0, 24)
-        )
+        z = self.margins(w)
+        penalty = self.sigma * float(self.reg.penalty(0.0, 1.0, 1, self.d)[1] @ np.abs(w))
+        primal = min(self.mean_loss(t * z) + t * penalty for t in 2.0 ** np.arange(24))
         if self.reg.refuted(self.correlations(alpha), float(conjugates), primal, self.sigma):
             raise ValueError(
                 f"B = {self.reg.B!r}: an iterate proves |w*|_1 to be larger; "

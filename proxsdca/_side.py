@@ -235,14 +235,10 @@ class ColumnSide(Side):
         """A start, unless P(0) is lower: from far outside the way back is long."""
         problem = self.problem
         assert isinstance(self.term, Penalty)
-        z = problem.storage.rmatvec(w)
         with np.errstate(over="ignore", invalid="ignore"):
-            at_w, at_zero = (
-                np.average(problem.loss.value(t * z, problem.target), weights=problem.weight)
-                for t in (1.0, 0.0)
-            )
+            at_w = problem.mean_loss(problem.margins(w))
             penalty = np.sum(self.term.conjugate(self.target, w)) / problem.n
-        return w if at_w + penalty <= at_zero else None
+        return w if at_w + penalty <= problem.mean_loss(np.zeros(problem.n)) else None
 
     def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(self.map, LossMap):
@@ -252,7 +248,7 @@ class ColumnSide(Side):
         return b, room
 
     def load(self, b: np.ndarray, v: np.ndarray) -> None:
-        v[:] = self.problem.storage.rmatvec(b)
+        v[:] = self.problem.margins(b)
         self.refill(v, 1.0)
 
     def refill(self, v: np.ndarray, shrink: float) -> None:
@@ -317,7 +313,7 @@ class Reduction(RowSide):
     certifies_first = True
     rough = True
 
-    def __init__(self, problem: Problem, eps: float, norms: np.ndarray | None = None) -> None:
+    def __init__(self, problem: Problem, eps: float, like: Side | None = None) -> None:
         super().__init__(problem)
         reg = problem.reg
         assert isinstance(reg, L1)
@@ -328,7 +324,9 @@ class Reduction(RowSide):
                 "eps / (c B^2) follows"
             )
         self.reg, self.geometry = reg, reg.geometry
-        if self.geometry == "auto":
+        if isinstance(like, Reduction):
+            self.geometry, self.norms = like.geometry, like.norms
+        elif self.geometry == "auto":
             self.geometry = theory.l1_geometry(problem.storage, problem.d)
         self.surrogate, self.c = reg.surrogate(self.geometry, problem.d)
         self.l1_weights = reg.penalty(0.0, problem.sigma, problem.n, problem.d)[1]
@@ -340,10 +338,9 @@ class Reduction(RowSide):
             self._take(theory.l1_lam(eps, B, self.c))
         else:
             # at which one epoch can move v by about as much as the solution needs
-            if norms is None:
-                norms = problem.storage.norms_sq(self.surrogate.map(1.0, 0.0, problem.d))
-            self.norms = norms
-            self._take(float(norms.mean()) / problem.n or 1.0)
+            if self.norms is None:
+                self.norms = problem.storage.norms_sq(self.surrogate.map(1.0, 0.0, problem.d))
+            self._take(float(self.norms.mean()) / problem.n or 1.0)
 
     def _take(self, lam: float) -> None:
         if not 1e-290 < lam < 1e290:
@@ -395,12 +392,11 @@ class Reduction(RowSide):
 
 def make(problem: Problem, eps: float, like: Side | None = None) -> Side:
     """The side that a problem is to be solved on, like one for another lam or sigma."""
-    norms = None if like is None else like.norms
     side: Side
     if problem.by_columns:
         side = ColumnSide(problem)
     elif isinstance(problem.reg, L1):
-        side = Reduction(problem, eps, norms)
+        side = Reduction(problem, eps, like)
     else:
         side = RowSide(problem)
     if like is not None:

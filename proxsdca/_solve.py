@@ -136,12 +136,7 @@ def solve(
     plain = _spec.plain(option, output)
     problem = Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight, side, plain)
     _spec.output(output, problem.reg)
-    target = Target(
-        _validate.nonnegative("tol", tol),
-        0.0 if eps is None else _validate.nonnegative("eps", eps),
-    )
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback = {callback!r}: a function of one argument is needed")
+    target = Target.from_arguments(tol, eps)
     plan = Plan(
         option=_spec.option(option, problem.loss),
         order=_validate.choice("order", order, _random.ORDERS),
@@ -155,7 +150,7 @@ def solve(
         certify_every=(
             None if certify_every is None else _validate.count("certify_every", certify_every, 1)
         ),
-        callback=callback,
+        callback=_validate.function("callback", callback),
         verbose=_validate.count("verbose", verbose, 0),
         stream=_random.stream(seed),
     )

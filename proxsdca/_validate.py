@@ -561,6 +561,20 @@ def _number(name: str, value: Any, relation: str) -> float:
     return abs(number)  # no -0.0
 
 
+def function(name: str, value: Any) -> Any:
+    """Return what can be called, or None."""
+    if value is not None and not callable(value):
+        raise _wrong_type(name, value, "a function of one argument is needed")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise _wrong_type(name, value, "True or False is needed")
+    return bool(value)
+
+
 def count(name: str, value: Any, minimum: int) -> int:
     """Return an integer that is at least the minimum."""
     needed = f"an integer >= {minimum} is needed"

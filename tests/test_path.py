@@ -1,5 +1,7 @@
 """Paths: every point certified, started from the one before it, and drawn."""
 
+import weakref
+
 import numpy as np
 import pytest
 from problems import Case, make, regulariser
@@ -115,12 +117,25 @@ def test_X_is_transposed_once(monkeypatch):
     assert all(storage is made[0] for storage in made)
 
 
+def test_only_what_is_sparse_is_kept_of_a_point():
+    X, y = lasso()
+    results, alive = [], []
+
+    def look(r):
+        results.append(weakref.ref(r))
+        alive.append(sum(ref() is not None for ref in results))
+
+    p = proxsdca.path(X, y, num=8, callback=look)
+    assert p.alpha is None
+    assert max(alive) <= 2  # this point and the one that it started from
+
+
 def test_callback_verbose_and_the_same_bits(capsys):
     X, y = lasso()
     seen = []
     p = proxsdca.path(X, y, num=8, callback=lambda r: seen.append(r) or len(seen) == 3, verbose=1)
     assert len(p) == len(seen) == 3
-    assert capsys.readouterr().err.count("sigma = ") == 3
+    assert capsys.readouterr().err.count(", sigma=") == 3
     again = proxsdca.path(X, y, num=8)
     np.testing.assert_array_equal(again.coef[:, [2]].toarray(), p.coef[:, [2]].toarray())
     assert "8 sigmas" in repr(again)

@@ -53,9 +53,6 @@ cdef class LossMap(Map):
         for i in range(n):
             self.slope[i] = self.derivative(i, v[i])
 
-    cdef double held(self, Py_ssize_t i, double v) noexcept nogil:
-        return self.derivative(i, v)
-
     cdef void fold(self, double* state, const Py_ssize_t* rows, const double* x,
                    Py_ssize_t count) noexcept nogil:
         cdef Py_ssize_t k

@@ -238,13 +238,10 @@ cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTe
     """
     cdef double b = alpha if s == 1 else term_argument(term, y, alpha, s)
     cdef double new, before, rise, g_rise
-    if AnyMap is LossMap and AnyTerm is Penalty:
-        if map.self_concordant and (b != 0 or term.slack(y, b, m) < 0):
-            new = local_best(rows, i, map, term, y, b, m, q)
-            if new != alpha:
-                axpy(rows, i, scale * (new - alpha), map, v, record, now)
-            return new
     new = s * step(term, option, y, b, m, q, q_R)
+    if AnyMap is LossMap and AnyTerm is Penalty:
+        if map.self_concordant and new != alpha:
+            new = local_best(rows, i, map, term, y, b, m, q)
     if AnyMap is QNormMap or AnyMap is Map:
         if map.checked:
             while new != alpha:
