@@ -11,6 +11,7 @@ the same certificate for any pair (w, alpha).
 from importlib.metadata import version as _version
 
 from . import losses, regularizers, theory
+from ._one_vs_rest import OneVsRest, one_vs_rest
 from ._path import Path, path, sigma_max
 from ._problem import Certificate
 from ._result import Check, ConvergenceWarning, Interrupted, NumericalError, Result, Status
@@ -24,11 +25,13 @@ __all__ = [
     "ConvergenceWarning",
     "Interrupted",
     "NumericalError",
+    "OneVsRest",
     "Path",
     "Result",
     "Status",
     "certify",
     "losses",
+    "one_vs_rest",
     "path",
     "regularizers",
     "sigma_max",

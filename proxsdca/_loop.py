@@ -8,17 +8,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from . import _output, _random, _validate, theory
-from ._core.epoch import Epoch
 from ._core.order import Stream
 from ._core.rows import Rows
-from ._problem import Certificate, Evaluation, Room
+from ._newton import SLOW, Ascent
+from ._problem import Certificate, Evaluation, Problem
 from ._progress import Progress
 from ._result import HISTORY, Check, NumericalError, Status
-from ._side import Side
+from ._side import Core, Side
 
 logger = logging.getLogger("proxsdca")
 
@@ -61,6 +62,7 @@ class Plan:
     max_epochs: int
     stream: Stream
     option: str = "I"
+    second_order: bool = False  # whether steps other than the option's are welcome
     output: str = "last"
     T0: int | None = None
     max_seconds: float | None = None
@@ -132,11 +134,12 @@ def unchanged(storage: Rows) -> Iterator[None]:
 class Best:
     """The lowest certified P(w) and the highest certified D(alpha), which need not be one pair."""
 
-    def __init__(self, n: int, d: int) -> None:
-        self.w, self.alpha = zeros(d), zeros(n)
+    def __init__(self, problem: Problem) -> None:
+        self.w, self.alpha = zeros(problem.d), problem.zero_alpha(zeros)
         self.evaluation: Evaluation | None = None
+        self._copy_alpha = problem.copy_alpha
 
-    def see(self, w: np.ndarray, alpha: np.ndarray, found: Evaluation) -> None:
+    def see(self, w: np.ndarray, alpha: Any, found: Evaluation) -> None:
         """Keep what is better."""
         kept = self.evaluation or Evaluation(math.inf, -math.inf, 0.0, 0.0, 1.0, alpha)
         self.evaluation = None  # not known while w and alpha change: Ctrl-C may come in between
@@ -144,7 +147,7 @@ class Best:
             np.copyto(self.w, w)
             kept = kept._replace(primal=found.primal, error_primal=found.error_primal)
         if found.dual > kept.dual:
-            np.copyto(self.alpha, alpha)
+            self._copy_alpha(self.alpha, alpha)
             kept = kept._replace(dual=found.dual, error_dual=found.error_dual)
         self.evaluation = kept
 
@@ -152,21 +155,22 @@ class Best:
 class Run:
     """One run of the loop: its state (b, v), and the certificates found on the way."""
 
-    def __init__(self, side: Side, plan: Plan, start: np.ndarray | None) -> None:
+    def __init__(self, side: Side, plan: Plan, start: Any) -> None:
         self.side, self.problem, self.plan = side, side.problem, plan
-        storage = self.problem.storage
         self.started = time.perf_counter()
         self.warm = start is not None
-        self.b = zeros(storage.n) if start is None else start
-        self.room = Room(zeros(storage.d), zeros(storage.d, 2), zeros(3, storage.n))
+        self.b = side.zero(zeros) if start is None else start
+        self.room = self.problem.room(zeros)
         self.v = self.room.touched
-        self.best = Best(self.problem.n, self.problem.d)
+        self.best = Best(self.problem)
         self.epochs = self.steps = self.touched = self.touched_certifying = 0
         self.visited = 0  # coordinates; equal for every storage, as nonzeros are not
         self.status: Status | None = None
         self.history: list[tuple[float, ...]] = []
         self.progress = Progress(plan.verbose)
         self.certified_steps = -1  # the step at which the last certificate was made
+        self.ascent: Ascent | None = None
+        self.estimates: list[float] = []  # of the gap, an epoch each
 
     def ascend(self) -> None:
         """Run epochs until the target, or a limit, is reached.
@@ -212,6 +216,8 @@ class Run:
             else:
                 self.epochs += 1
                 self._consider()
+                if self.status is None and self._slow():
+                    self._ascend_all()
         if self.certified_steps != self.steps:
             self._certify(math.nan)
 
@@ -230,22 +236,60 @@ class Run:
         last = self.certificate.primal if self.history else 0.0
         primal = side.primal_estimate(core, last)
         level = self.plan.target.level(primal)
+        self.estimates.append(estimate / max(level, 1e-15 * abs(primal), 1e-300))
         self.progress.estimate(self.epochs, estimate, level, self._seconds())
         if not self.output.ready(self.steps):
             return
         passes: float = self.epochs
         if side.rough:  # whose epochs may pass most coordinates over
             self.visited += core.visits
-            passes = self.visited / self.problem.storage.n
+            passes = self.visited / self.problem.visits
         due = schedule.due(self.epochs, passes, estimate, max(level, 1e-15 * abs(primal)))
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):
             self._certify(estimate)
 
+    def _slow(self) -> bool:
+        """Whether many more epochs would be needed, by how the estimates of the gap fell so far."""
+        if not (self.plan.second_order and self.side.second_order) or len(self.estimates) < 4:
+            return False
+        half = len(self.estimates) // 2
+        now, before = self.estimates[-1], self.estimates[-1 - half]
+        if not now > 1:
+            return False
+        rate = math.log(max(before / now, 1.0)) / half
+        return math.log(now) > SLOW * rate
+
+    def _ascend_all(self) -> None:
+        """Steps on all of alpha, one after the other, as long as they raise the dual."""
+        problem, plan, nnz = self.problem, self.plan, max(1, self.problem.storage.nnz)
+        if self.ascent is None:
+            dual = problem.evaluate(np.zeros(problem.d), self.b, self.room).dual
+            self.ascent = self.side.ascent(self.b, dual)
+        ascent = self.ascent
+        while self.status is None and not ascent.stuck and self.epochs < plan.max_epochs:
+            if self._late():
+                self.status = Status.MAX_SECONDS
+                break
+            before = ascent.touched
+            ascent.ascend(
+                lambda primal, dual: primal - dual <= 0.9 * plan.target.level(primal), self._late
+            )
+            self.touched += ascent.touched - before
+            self.epochs += max(1, (ascent.touched - before) // nnz)
+            self.steps += 1
+            level = plan.target.level(ascent.primal)
+            self.progress.estimate(self.epochs, ascent.gap, level, self._seconds())
+            if ascent.gap <= level or plan.certify_every is not None:
+                self._certify(ascent.gap, ascent.best_w)
+        if self.status is None:
+            self._certify(ascent.gap, ascent.best_w)
+        self.ascent, self.estimates = None, []
+
     def _sweep(self, visits: np.ndarray) -> bool:
         """One epoch; False where time ran out inside it."""
-        storage, core, begin = self.problem.storage, self.state.core, 0
-        chunk = max(1, CHUNK * storage.n // max(1, storage.nnz))
+        problem, core, begin = self.problem, self.state.core, 0
+        chunk = max(1, CHUNK * problem.visits // max(1, problem.work))
         core.forget()
         try:
             while begin < len(visits):
@@ -267,13 +311,14 @@ class Run:
             self.touched += core.visited
         return True
 
-    def _certify(self, estimate: float) -> None:
+    def _certify(self, estimate: float, w: np.ndarray | None = None) -> None:
         """Certify the output's pair; where that is the last iterate, v is recomputed from b.
 
-        The estimate is the loop's, NaN where it has none.
+        The estimate is the loop's, NaN where it has none; a w takes the place of the output's.
         """
         problem, plan, side = self.problem, self.plan, self.side
-        w, alpha = self.output.pair()
+        own_w, alpha = self.output.pair()
+        w = own_w if w is None else w
         unscaled = alpha
         # the last iterate's v is recomputed from b alone, which ends its drift
         own = self.b is (w if problem.by_columns else alpha)
@@ -333,12 +378,12 @@ class Run:
 
     # ------------------------------------------------------------- its parts
 
-    def _burn_in(self, core: Epoch) -> int:
+    def _burn_in(self, core: Core) -> int:
         """T0 of the theorems for the target, at most half of what max_epochs allows."""
         if self.plan.output not in ("average", "random"):
             return 0
         problem, n, lam = self.problem, self.problem.n, self.side.lam
-        start = problem.evaluate(np.zeros(problem.d), np.zeros(n), problem.room())
+        start = problem.evaluate(np.zeros(problem.d), problem.zero_alpha(), problem.room())
         heaviest = 1.0 if problem.weight is None else float(problem.weight.max())
         T0 = theory.burn_in(
             n, (core.q_R * lam * n) ** 0.5, lam, problem.loss.gamma / heaviest,

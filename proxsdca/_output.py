@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ._core.epoch import Epoch
 from ._core.order import Stream
-from ._side import Side
+from ._side import Core, Side
 
 OUTPUTS = ("last", "average", "random", "best")
 
@@ -23,8 +23,8 @@ class State:
     """What the loop changes: see `_side`."""
 
     side: Side
-    core: Epoch
-    b: np.ndarray
+    core: Core
+    b: Any
     v: np.ndarray
     room: np.ndarray  # for what the pair needs beside b; of v's length
 
@@ -44,7 +44,7 @@ class Last:
         """Whether the pair is more than the last iterate by now."""
         return True
 
-    def pair(self) -> tuple[np.ndarray, np.ndarray]:
+    def pair(self) -> tuple[np.ndarray, Any]:
         """The pair to certify."""
         state = self._state
         return state.side.pair(state.b, state.v, state.room)
@@ -58,13 +58,8 @@ class Average(Last):
 
     def __init__(self, state: State, T0: int) -> None:
         super().__init__(state)
-        problem = state.side.problem
         self.pause = self._begin = T0
-        self._alpha = np.empty_like(state.b)
-        s = 1.0 if problem.weight is None else problem.weight
-        with np.errstate(invalid="ignore"):  # 0 times infinity: alpha_i = 0 there anyway
-            self._domain = tuple(np.nan_to_num(s * e, nan=0.0, posinf=np.inf, neginf=-np.inf)
-                                 for e in problem.loss.domain(problem.target))  # fmt: skip
+        self._alpha = state.side.problem.zero_alpha()
 
     def look(self, step: int) -> None:
         self.pause = math.inf
@@ -73,12 +68,12 @@ class Average(Last):
     def ready(self, step: int) -> bool:
         return step > self._begin
 
-    def pair(self) -> tuple[np.ndarray, np.ndarray]:
+    def pair(self) -> tuple[np.ndarray, Any]:
         if not self._state.core.recorded:
             return super().pair()
         self._state.core.average(self._state.room, self._alpha)
         # an average lies between what it averages; its rounding may not
-        np.clip(self._alpha, *self._domain, out=self._alpha)
+        self._state.side.problem.into_domain(self._alpha)
         return self._state.room, self._alpha
 
 
@@ -94,11 +89,14 @@ class Random(Last):
         super().__init__(state)
         self.pause = self._begin = T0
         self._stream = stream
-        self._kept: tuple[np.ndarray, np.ndarray] | None = None
+        self._kept: tuple[np.ndarray, Any] | None = None
 
     def look(self, step: int) -> None:
         w, alpha = super().pair()
-        self._kept = w.copy(), alpha.copy()
+        problem = self._state.side.problem
+        kept = problem.zero_alpha()
+        problem.copy_alpha(kept, alpha)
+        self._kept = w.copy(), kept
         # P(not replaced up to the k-th iterate) = seen / k
         seen = step - self._begin + 1
         u = 1 - self._stream.random()
@@ -107,7 +105,7 @@ class Random(Last):
     def ready(self, step: int) -> bool:
         return self._kept is not None
 
-    def pair(self) -> tuple[np.ndarray, np.ndarray]:
+    def pair(self) -> tuple[np.ndarray, Any]:
         return super().pair() if self._kept is None else self._kept
 
 

@@ -20,7 +20,8 @@ from ._problem import Problem
 from ._random import Seed
 from ._result import ConvergenceWarning, Interrupted, Result
 from ._solve import ascend
-from .losses import Loss
+from ._vector import problem_of
+from .losses import Loss, VectorLoss
 from .regularizers import L1, Regularizer
 
 # the numbers of a Result that stand in a Path too
@@ -34,15 +35,16 @@ class _Point(NamedTuple):
 
     support: np.ndarray
     values: np.ndarray
-    alpha: np.ndarray | None
+    alpha: Any
     numbers: dict[str, float]
 
     @classmethod
     def of(cls, r: Result, keep_alpha: bool) -> _Point:
         numbers = {name: getattr(r, name) for name in KEPT}
         numbers["seconds"] = r.history["seconds"][-1]
-        support = np.flatnonzero(r.w)
-        return cls(support, r.w[support], r.alpha if keep_alpha else None, numbers)
+        w = r.w.ravel()
+        support = np.flatnonzero(w)
+        return cls(support, w[support], r.alpha if keep_alpha else None, numbers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,15 +56,15 @@ class Path:
     sigmas, lams : (m,) arrays
         The weights of the points, in the order in which they were solved. For reg = "l1", lams are
         those of the surrogates, 0 by columns.
-    coef : (d, m) csc_array
-        One solution a column.
+    coef : (d, m) or (d k, m) csc_array
+        One solution a column; for k classes its rows follow one another, as in w.ravel().
     primal, dual, gap, rounding, target : (m,) arrays
         The certificates.
     converged : (m,) array of bool
     nonzeros, epochs : (m,) arrays of int
     seconds : (m,) array
-    alpha : (n, m) array or None
-        The dual solutions, where they were asked for.
+    alpha : (n, m) array, list or None
+        The dual solutions, where they were asked for; for k classes a list of m (n, k) arrays.
     sigma_max : float or None
         From this sigma on, w = 0 is a solution; None where the path is one of lam.
     loss, reg, side, classes
@@ -81,9 +83,9 @@ class Path:
     nonzeros: np.ndarray
     epochs: np.ndarray
     seconds: np.ndarray
-    alpha: np.ndarray | None
+    alpha: Any
     sigma_max: float | None
-    loss: Loss
+    loss: Any
     reg: Regularizer
     side: str
     classes: np.ndarray | None
@@ -101,13 +103,13 @@ class Path:
             shape=(problem.d, len(points)),
         )
         alphas = [point.alpha for point in points if point.alpha is not None]
-        alpha = np.column_stack(alphas) if alphas else None
+        alpha: Any = np.column_stack(alphas) if alphas and not problem.shape[1:] else alphas or None
         each = {
             name: np.array([point.numbers[name] for point in points]) for name in points[0].numbers
         }
         each["nonzeros"] = np.diff(coef.indptr)
         for array in (coef.data, coef.indices, coef.indptr, alpha, *each.values()):
-            if array is not None:
+            if isinstance(array, np.ndarray):
                 array.flags.writeable = False
         side = "columns" if problem.by_columns else "rows"
         return cls(
@@ -148,7 +150,7 @@ def path(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    loss: str | Loss = "squared",
+    loss: str | Loss | VectorLoss = "squared",
     reg: str | Regularizer = "l1",
     sigmas: ArrayLike | None = None,
     lams: ArrayLike | None = None,
@@ -157,6 +159,7 @@ def path(
     lam: float | None = None,
     sigma: float | None = None,
     sample_weight: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     side: str = "auto",
     tol: float = 1e-4,
     eps: float | None = None,
@@ -173,7 +176,7 @@ def path(
 
     Parameters
     ----------
-    X, y, loss, reg, sample_weight, side, tol, eps, max_epochs, order, seed
+    X, y, loss, reg, sample_weight, offsets, side, tol, eps, max_epochs, order, seed
         As in `solve`; limits and accuracies are those of each point.
     sigmas : array_like, optional
         The sigmas, in the order in which they are to be solved; falling ones are the fastest. By
@@ -233,12 +236,14 @@ def path(
     if not ratio < 1:
         raise ValueError(f"ratio = {ratio}: a number > 0 and < 1 is needed")
     callback = _validate.function("callback", callback)
-    problem = Problem.from_arguments(X, y, loss, kind, lam, sigma, sample_weight, side)
+    problem = problem_of(X, y, loss, kind, lam, sigma, sample_weight, side, offsets=offsets)
     plan = Plan(
         order=_validate.choice("order", order, _random.ORDERS),
         target=Target.from_arguments(tol, eps),
         max_epochs=_validate.count("max_epochs", max_epochs, 0),
         stream=_random.stream(seed),
+        option=problem.best_option,
+        second_order=True,
     )
     largest = None
     if lams is None:
@@ -290,9 +295,10 @@ def sigma_max(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    loss: str | Loss = "squared",
+    loss: str | Loss | VectorLoss = "squared",
     reg: str | Regularizer = "l1",
     sample_weight: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
 ) -> float:
     """The sigma from which on w = 0 is a solution: where paths begin.
 
@@ -301,10 +307,10 @@ def sigma_max(
 
     Parameters
     ----------
-    X, y, loss, reg, sample_weight
+    X, y, loss, reg, sample_weight, offsets
         The problem, as in `solve`.
     """
     kind = _spec.reg(reg)
     if not kind.has_sigma:
         raise ValueError(f"reg = {kind.name!r} has no sigma")
-    return Problem.from_arguments(X, y, loss, kind, None, None, sample_weight).sigma_max()
+    return problem_of(X, y, loss, kind, None, None, sample_weight, offsets=offsets).sigma_max()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -13,10 +14,17 @@ from ._core.objective import evaluate, feasible
 from ._core.regs import L2Map
 from ._core.rows import Rows
 from ._result import NumericalError
-from .losses import Loss
 from .regularizers import L1, Regularizer
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 SIDES = ("auto", "rows", "columns")
+
+
+def empty(*shape: int) -> np.ndarray:
+    """An array of that shape."""
+    return np.empty(shape)
 
 
 class Certificate(NamedTuple):
@@ -51,7 +59,7 @@ class Evaluation(NamedTuple):
     error_primal: float
     error_dual: float
     shrink: float
-    alpha: np.ndarray
+    alpha: Any
 
     @property
     def certificate(self) -> Certificate:
@@ -80,7 +88,7 @@ class Problem:
     target: np.ndarray
     weight: np.ndarray | None
     classes: np.ndarray | None
-    loss: Loss
+    loss: Any
     reg: Regularizer
     map: Map
     lam: float
@@ -103,7 +111,22 @@ class Problem:
 
         `plain` says whether the run asks for nothing that only the row side has.
         """
-        loss, reg = _spec.loss(loss), _spec.reg(reg)
+        problem, total = cls.shared(X, y, _spec.loss(loss), reg, sample_weight, side, plain)
+        return problem.weighed(lam, sigma, total)
+
+    @classmethod
+    def shared(
+        cls,
+        X: Any,
+        y: Any,
+        loss: Any,
+        reg: Any,
+        sample_weight: Any,
+        side: str = "rows",
+        plain: bool = True,
+    ) -> tuple[Self, float]:
+        """The problem without lam and sigma, and sum(sample_weight)."""
+        reg = _spec.reg(reg)
         side = _spec.side(_validate.choice("side", side, SIDES), loss, reg, plain)
         storage = _validate.rows(X, side == "columns")
         n = storage.d if side == "columns" else storage.n
@@ -111,21 +134,28 @@ class Problem:
         if classes is not None:
             classes.flags.writeable = False
         weight, total = _validate.sample_weight(sample_weight, n)
-        lam = _lam(lam, total, n, reg)
+        problem = cls(
+            storage, side == "columns", target, weight, classes, loss, reg, L2Map(), 1.0, 0.0
+        )
+        return problem, total
+
+    def weighed(self, lam: Any, sigma: Any, total: float) -> Self:
+        """With the given lam and sigma, or their defaults; total is sum(sample_weight)."""
+        reg = self.reg
+        lam = _lam(lam, total, self.n, reg)
         if sigma is not None and not reg.has_sigma:
             raise ValueError(f"sigma = {sigma!r}: reg = {reg.name!r} has no sigma")
         if sigma is not None:
             sigma = _validate.nonnegative("sigma", sigma)
-        problem = cls(
-            storage, side == "columns", target, weight, classes, loss, reg, L2Map(), lam, 0.0
-        )
-        if sigma is None:
-            sigma = reg.default_sigma(lam, problem.sigma_max) if reg.has_sigma else 0.0
-        return problem.at(lam, sigma)
+        elif reg.has_sigma:
+            sigma = reg.default_sigma(lam, self.sigma_max)
+        else:
+            sigma = 0.0
+        return self.at(lam, sigma)
 
-    def at(self, lam: float, sigma: float) -> Problem:
+    def at(self, lam: float, sigma: float) -> Self:
         """The same problem with another lam and sigma."""
-        return replace(self, lam=lam, sigma=sigma, map=self.reg.map(lam, sigma, self.d))
+        return replace(self, lam=lam, sigma=sigma, map=self.reg.map(lam, sigma, *self.shape))
 
     @property
     def n(self) -> int:
@@ -134,17 +164,78 @@ class Problem:
 
     @property
     def d(self) -> int:
-        """The number of columns of X."""
+        """The number of weights in w: of columns of X."""
         return self.storage.n if self.by_columns else self.storage.d
 
-    def room(self) -> Room:
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of w."""
+        return (self.d,)
+
+    @property
+    def visits(self) -> int:
+        """How many coordinates the loop can visit."""
+        return self.storage.n
+
+    @property
+    def work(self) -> int:
+        """How many numbers an epoch reads or changes."""
+        return self.storage.nnz
+
+    @property
+    def exact(self) -> bool:
+        """Whether Option I exists."""
+        return True
+
+    @property
+    def best_option(self) -> str:
+        """The step option that is the fastest."""
+        return "I"
+
+    def room(self, make: Callable[..., np.ndarray] = empty) -> Room:
         """Arrays for `evaluate`."""
         storage = self.storage
-        return Room(np.empty(storage.d), np.empty((storage.d, 2)), np.empty((3, storage.n)))
+        return Room(make(storage.d), make(storage.d, 2), make(3, storage.n))
 
-    def evaluate(
-        self, w: np.ndarray, alpha: np.ndarray, room: Room, rescale: bool = False
-    ) -> Evaluation:
+    # A dual point, as the loop and the certificate have it: here a vector of length n.
+
+    def zero_alpha(self, make: Callable[[int], np.ndarray] = np.zeros) -> Any:
+        """alpha = 0."""
+        return make(self.n)
+
+    def copy_alpha(self, to: Any, alpha: Any) -> None:
+        """Overwrite one dual point with another."""
+        np.copyto(to, alpha)
+
+    def read_alpha(self, name: str, given: Any) -> Any:
+        """A dual point from outside; where it is shorter than n, 0 for the rows after it."""
+        return self.feasible(name, _validate.prefix(name, given, self.n))
+
+    def exact_alpha(self, name: str, given: Any) -> Any:
+        """A dual point from outside, of the whole length."""
+        return _validate.vector(name, given, self.n)
+
+    def into_domain(self, alpha: Any) -> None:
+        """Put an average of dual points back into the domain, where a rounding left it."""
+        s = 1.0 if self.weight is None else self.weight
+        with np.errstate(invalid="ignore"):  # 0 times infinity: alpha_i = 0 there anyway
+            lower, upper = (
+                np.nan_to_num(s * e, nan=0.0, posinf=np.inf, neginf=-np.inf)
+                for e in self.loss.domain(self.target)
+            )
+        np.clip(alpha, lower, upper, out=alpha)
+
+    def shown(self, w: np.ndarray, alpha: Any) -> tuple[np.ndarray, Any]:
+        """w and alpha as the user sees them, read-only."""
+        for array in (w, alpha):
+            array.flags.writeable = False
+        return w, alpha
+
+    def norms_sq(self, map: Map) -> np.ndarray:
+        """|X_i|^2 in the norm of the map, for everything that is visited."""
+        return self.storage.norms_sq(map)
+
+    def evaluate(self, w: np.ndarray, alpha: Any, room: Room, rescale: bool = False) -> Evaluation:
         """Recompute P(w) and D(alpha) from the data; where allowed, D(c alpha) if it is larger."""
         if self.weight is not None:
             alpha = self.feasible("alpha", alpha)
@@ -188,12 +279,12 @@ class Problem:
             "Rescale X or y, or take another lam or sigma"
         )
 
-    def alpha_at_zero(self) -> np.ndarray:
+    def alpha_at_zero(self) -> Any:
         """alpha_i = -s_i phi'(0), which belongs to w = 0."""
         alpha: np.ndarray = -self.loss.subgradient(np.zeros(self.n), self.target)
         return alpha if self.weight is None else alpha * self.weight
 
-    def correlations(self, alpha: np.ndarray) -> np.ndarray:
+    def correlations(self, alpha: Any) -> np.ndarray:
         """1/n sum_i x_i alpha_i."""
         product = self.storage.matvec if self.by_columns else self.storage.rmatvec
         return product(alpha) / self.n
@@ -225,7 +316,7 @@ class Problem:
 
     def sigma_max(self) -> float:
         """From this sigma on, w = 0 is a solution."""
-        return self.reg.largest(self.correlations(self.alpha_at_zero()))
+        return self.reg.largest(self.correlations(self.alpha_at_zero()), *self.shape[1:])
 
 
 def _lam(lam: Any, total: float, n: int, reg: Regularizer) -> float:

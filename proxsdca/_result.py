@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from . import _predict
 from ._plot import plot
 from ._summary import summary
-from .losses import Loss
 from .regularizers import Regularizer
 
 if TYPE_CHECKING:
@@ -84,12 +85,15 @@ class Result:
 
     Attributes
     ----------
-    w : (d,) array
-        The primal solution.
+    w : (d,) or (d, k) array
+        The primal solution; a column for each class where the loss is vector-valued and the
+        classes share their features.
     intercept : float
         0: the model has no intercept.
-    alpha : (n,) array
-        The dual solution; with sample weights, alpha_i / s_i is in the domain of phi*.
+    alpha : (n,) array, (n, k) array or csr_array, or (rows of X,) array
+        The dual solution; with sample weights, alpha_i / s_i is in the domain of phi*. For k
+        classes a row for each example, sparse for the multiclass hinge; with offsets, a number for
+        each row of X.
     primal, dual, gap : float
         P(w), D(alpha) and their difference, recomputed from the data.
     rounding : float
@@ -110,13 +114,13 @@ class Result:
     loss, reg, lam, sigma, side, option, order, output
         What was solved, and how, with all defaults filled in. For reg="l1", lam is the one of the
         surrogate that was solved last by rows, 0 by columns.
-    classes : (2,) array or None
-        The labels that stand for -1 and +1.
+    classes : (k,) array or None
+        The labels, in order; the two of a loss of one margin stand for -1 and +1.
     """
 
     w: np.ndarray
     intercept: float
-    alpha: np.ndarray
+    alpha: Any
     primal: float
     dual: float
     gap: float
@@ -128,7 +132,7 @@ class Result:
     history: np.ndarray
     touched: int
     touched_certifying: int
-    loss: Loss
+    loss: Any  # Loss or VectorLoss
     reg: Regularizer
     lam: float
     sigma: float
@@ -145,6 +149,25 @@ class Result:
             f"(target {self.target:.3g}), {self.status.name}, epochs={self.epochs}, "
             f"{np.count_nonzero(self.w)} of {self.w.size} weights nonzero)"
         )
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """X w: (n,), or (n, k) for k classes."""
+        return _predict.decision_function(self.w, X)
+
+    def predict(self, X: ArrayLike, offsets: ArrayLike | None = None) -> np.ndarray:
+        """The class of each row of X; X w, or exp(X w) for Poisson, where there are no classes.
+
+        For a model that chooses among several rows, `offsets` says where the examples begin, as in
+        `solve`, and the answer is the chosen row of each, counted from 0 within the example.
+        """
+        return _predict.predict(self, X, offsets)
+
+    def predict_proba(self, X: ArrayLike, offsets: ArrayLike | None = None) -> np.ndarray:
+        """The probabilities of the classes, for softmax and logistic.
+
+        (n, k); with `offsets`, a number for each row of X.
+        """
+        return _predict.predict_proba(self, X, offsets)
 
     def summary(self) -> str:
         """A short text: the problem, what was reached, and what is proven."""

@@ -7,22 +7,27 @@ that is touched. By rows they are alpha and v(alpha), by columns w and X w.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from . import _validate, theory
+from ._core.block_epoch import BlockEpoch
+from ._core.block_objective import restore
 from ._core.columns import LossMap, Penalty
 from ._core.epoch import Epoch
 from ._core.losses import OPTIONS
 from ._core.map import Map
 from ._core.regs import L2Map, gradient
-from ._core.term import Term
+from ._newton import Ascent, serves
 from ._problem import Evaluation, Problem, Room
 from ._result import NumericalError, Result
+from ._vector import VectorProblem
 from .losses import Squared
 from .regularizers import L1
 
+Core: TypeAlias = Epoch | BlockEpoch  # the loop, with the state that it changes
 TINY = float(np.finfo(float).tiny)
 
 
@@ -33,7 +38,7 @@ class Side:
     certifies_first = False  # whether the first certificate comes before the first epoch
     rough = False  # whether gap_estimate is only in proportion to the gap
     lam: float  # what stands in the Result
-    term: Term
+    term: Any  # Term, or VectorLoss
     map: Map
     target: np.ndarray
     weight: np.ndarray | None
@@ -49,7 +54,7 @@ class Side:
     def curvature(self) -> np.ndarray:
         """|x_i|_D'^2 times scale, for every coordinate that is visited."""
         if self.norms is None:
-            self.norms = self.problem.storage.norms_sq(self.map)
+            self.norms = self.problem.norms_sq(self.map)
         with np.errstate(over="ignore", invalid="ignore"):
             curvature: np.ndarray = self.norms * self.scale
         if not np.isfinite(curvature.max()):
@@ -61,22 +66,24 @@ class Side:
         return curvature
 
     def epoch(
-        self,
-        curvature: np.ndarray,
-        b: np.ndarray,
-        v: np.ndarray,
-        option: str = "I",
-        virtual: bool = False,
-    ) -> Epoch:
+        self, curvature: np.ndarray, b: Any, v: np.ndarray, option: str = "I", virtual: bool = False
+    ) -> Core:
         """The loop for this side, which will change b and v."""
-        used = True if self.weight is None else self.weight > 0
         return Epoch(
             self.problem.storage, self.term, self.map, self.target, self.weight, curvature, b, v,
-            scale=self.scale, q_R=float(np.max(curvature, where=used, initial=0.0)),
-            option=OPTIONS[option], virtual=virtual,
+            scale=self.scale, q_R=self._largest(curvature), option=OPTIONS[option], virtual=virtual,
         )  # fmt: skip
 
-    def start(self, given: Any) -> np.ndarray | None:
+    def _largest(self, curvature: np.ndarray) -> float:
+        """R^2 times scale."""
+        used = True if self.weight is None else self.weight > 0
+        return float(np.max(curvature, where=used, initial=0.0))
+
+    def zero(self, make: Callable[[int], np.ndarray]) -> Any:
+        """b = 0."""
+        return make(self.problem.visits)
+
+    def start(self, given: Any) -> Any:
         """The b to start from, None where it is 0."""
         raise NotImplementedError
 
@@ -105,21 +112,30 @@ class Side:
         """A mask of the coordinates that may still be other than 0 at the solution."""
         return None
 
-    def gap_estimate(self, core: Epoch, visits: int) -> float:
+    def gap_estimate(self, core: Core, visits: int) -> float:
         """P - D, by what the loop has noticed."""
         return core.excess / max(1, core.sampled) * visits / self.problem.n
 
-    def primal_estimate(self, core: Epoch, last: float) -> float:
+    def primal_estimate(self, core: Core, last: float) -> float:
         """P, by what the loop has noticed, or by the last certificate."""
         return last
 
-    def wants(self, core: Epoch, epochs: int, estimate: float) -> bool:
+    def wants(self, core: Core, epochs: int, estimate: float) -> bool:
         """Whether a certificate is of use beyond the stop test, so many epochs after the last."""
         return False
 
     def follow(self, found: Evaluation, v: np.ndarray, estimate: float, eps: float) -> bool:
         """After a certificate: change what the loop solves; whether that has been done."""
         return False
+
+    @property
+    def second_order(self) -> bool:
+        """Whether there is an `Ascent` for this problem."""
+        return False
+
+    def ascent(self, b: Any, dual: float) -> Ascent:
+        """Steps on all of alpha at once, from b, whose dual value is known."""
+        raise NotImplementedError
 
 
 class RowSide(Side):
@@ -137,7 +153,7 @@ class RowSide(Side):
         """1 / (lam n)."""
         return 1 / (self.lam * self.problem.n)
 
-    def start(self, given: Any) -> np.ndarray | None:
+    def start(self, given: Any) -> Any:
         problem = self.problem
         if given is None:
             # Where sigma is large, what belongs to w = 0 proves it to be the solution. To see that
@@ -145,10 +161,8 @@ class RowSide(Side):
             if not problem.sigma > 0.1 * problem.lam or problem.sigma < problem.sigma_max():
                 return None
             return problem.alpha_at_zero()
-        alpha = _validate.prefix(
-            "warm_start", given.alpha if isinstance(given, Result) else given, problem.n
-        )
-        return problem.feasible("warm_start", alpha)
+        alpha = given.alpha if isinstance(given, Result) else given
+        return problem.read_alpha("warm_start", alpha)
 
     def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         gradient(self.map, v, room)
@@ -177,9 +191,41 @@ class RowSide(Side):
             p = p / max(float(p.sum()), TINY) + 1 / max(1, int(np.count_nonzero(p)))
         return p
 
-    def primal_estimate(self, core: Epoch, last: float) -> float:
+    def primal_estimate(self, core: Core, last: float) -> float:
         # g(w) >= v^T w / 2, so this is an estimate from below
         return (core.loss + 0.5 * core.inner) / max(1, core.sampled)
+
+
+class BlockSide(RowSide):
+    """Visit examples with vector-valued losses: b is a `Duals`, v is flattened."""
+
+    problem: VectorProblem
+
+    def zero(self, make: Callable[[int], np.ndarray]) -> Any:
+        return self.problem.zero_alpha()
+
+    def epoch(
+        self, curvature: np.ndarray, b: Any, v: np.ndarray, option: str = "I", virtual: bool = False
+    ) -> Core:
+        problem = self.problem
+        return BlockEpoch(
+            problem.storage, problem.loss, self.map, problem.delta, self.weight, curvature, b, v,
+            scale=self.scale, q_R=self._largest(curvature), option=OPTIONS[option], virtual=virtual,
+        )  # fmt: skip
+
+    @property
+    def second_order(self) -> bool:
+        return serves(self.problem)
+
+    def ascent(self, b: Any, dual: float) -> Ascent:
+        return Ascent(self.problem, b, dual)
+
+    def settle(self, b: Any, curvature: np.ndarray) -> np.ndarray:
+        """alpha_i of an example without a nonzero entry is -s_i phi'(0) at the optimum."""
+        visited = ~self.problem.zero_examples(curvature)
+        if not visited.all():
+            restore(b, self.problem.alpha_at_zero(), ~visited)
+        return visited if self.weight is None else visited & (self.weight > 0)
 
 
 class ColumnSide(Side):
@@ -221,7 +267,7 @@ class ColumnSide(Side):
                     f"warm_start.w has shape {given.w.shape}, X has {problem.d} columns"
                 )
             return self._better_than_zero(np.array(given.w))
-        alpha = problem.feasible("warm_start", _validate.prefix("warm_start", given, problem.n))
+        alpha = problem.read_alpha("warm_start", given)
         if self.pure_l1:
             raise ValueError(
                 "warm_start is an array: alpha alone says nothing of w where reg = 'l1' is solved "
@@ -263,7 +309,7 @@ class ColumnSide(Side):
 
     def importance(self, curvature: np.ndarray) -> np.ndarray:
         """n lam + sum_i s_i x_ij^2 / gamma, the curvature of n P along w_j."""
-        return self.term.gamma + curvature
+        return float(self.term.gamma) + curvature
 
     def screen(
         self, b: np.ndarray, curvature: np.ndarray, found: Evaluation, room: Room
@@ -285,7 +331,7 @@ class ColumnSide(Side):
         self.kept = count
         return kept
 
-    def wants(self, core: Epoch, epochs: int, estimate: float) -> bool:
+    def wants(self, core: Core, epochs: int, estimate: float) -> bool:
         """Screening pays where the loop has worked as much as a certificate costs."""
         self.work += core.visits
         return self.work >= self.patience * self.problem.d
@@ -352,7 +398,7 @@ class Reduction(RowSide):
         with np.errstate(over="ignore"):
             self.kappa = self.problem.sigma * self.l1_weights / lam
 
-    def start(self, given: Any) -> np.ndarray:
+    def start(self, given: Any) -> Any:
         if given is None:
             # what belongs to w = 0, made small enough to leave it there
             shrink = min(1.0, self.problem.sigma / max(self.problem.sigma_max(), TINY))
@@ -372,10 +418,10 @@ class Reduction(RowSide):
         if self.origin is not None:
             v += self.origin
 
-    def primal_estimate(self, core: Epoch, last: float) -> float:
+    def primal_estimate(self, core: Core, last: float) -> float:
         return last
 
-    def wants(self, core: Epoch, epochs: int, estimate: float) -> bool:
+    def wants(self, core: Core, epochs: int, estimate: float) -> bool:
         return epochs >= 3 and estimate <= 0.3 * self.last_gap
 
     def follow(self, found: Evaluation, v: np.ndarray, estimate: float, eps: float) -> bool:
@@ -395,6 +441,8 @@ def make(problem: Problem, eps: float, like: Side | None = None) -> Side:
     side: Side
     if problem.by_columns:
         side = ColumnSide(problem)
+    elif isinstance(problem, VectorProblem):
+        side = BlockSide(problem)
     elif isinstance(problem.reg, L1):
         side = Reduction(problem, eps, like)
     else:

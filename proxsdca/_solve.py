@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _random, _side, _spec, _validate
 from ._loop import Plan, Run, Target, logger, unchanged
 from ._output import OUTPUTS
-from ._problem import Certificate, Problem
+from ._problem import Certificate
 from ._random import Seed
 from ._result import Check, ConvergenceWarning, Interrupted, Result, Status
 from ._side import Side
-from .losses import Loss
+from ._vector import problem_of
+from .losses import Loss, VectorLoss
 from .regularizers import Regularizer
 
 
@@ -23,11 +24,12 @@ def solve(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    loss: str | Loss = "hinge",
+    loss: str | Loss | VectorLoss = "hinge",
     reg: str | Regularizer = "l2",
     lam: float | None = None,
     sigma: float | None = None,
     sample_weight: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     side: str = "auto",
     tol: float = 1e-3,
     eps: float | None = None,
@@ -58,9 +60,10 @@ def solve(
         One example a row. CSR with int32 or int64 indices and dense arrays of any memory order,
         in float32 or float64, are used without a copy; anything else is converted.
     y : (n,) array_like
-        Targets; for classification losses two labels of any kind, the larger one is +1.
-    loss : str or Loss
-        A name in `losses.LOSSES`, or an object of `losses`.
+        Targets; for classification losses two labels of any kind, the larger one is +1; for
+        "multiclass_hinge" and "softmax" any number of them, and w is (d, k).
+    loss : str, Loss or VectorLoss
+        A name in `losses.LOSSES` or `losses.VECTOR_LOSSES`, or an object of `losses`.
     reg : str or Regularizer
         "l2", "l1l2", "qnorm", "group" or "l1", or an object of `regularizers`.
     lam : float, optional
@@ -71,6 +74,10 @@ def solve(
         reg="l1".
     sample_weight : (n,) array_like, optional
         Weights mean repetition: s_i = n sample_weight_i / sum(sample_weight).
+    offsets : (n + 1,) array_like of int, optional
+        For "multiclass_hinge" and "softmax" on X_i of their own: the rows offsets[i] to
+        offsets[i + 1] of X are the candidates of example i, the columns of X_i; y_i says which of
+        them is chosen, counted from 0, and w is (d,).
     side : {"auto", "rows", "columns"}
         What the loop visits. "rows" ascends D along one alpha_i at a time. "columns", for smooth
         losses with l2, l1l2 or l1, descends P along one w_j at a time, with alpha_i =
@@ -85,9 +92,11 @@ def solve(
         The most passes of n steps.
     max_seconds : float, optional
         The most seconds.
-    option : {"auto", "I", "II", "III", "IV", "IV-4L2", "V"}
-        The step of Procedure Prox-SDCA. "auto" is Option I, the exact one. "IV-4L2" is Option IV
-        with 4 L^2 in the place of |z|^2.
+    option : {"auto", "I", "II", "III", "IV", "IV-4L2", "IV-L2", "V"}
+        The step of Procedure Prox-SDCA. "auto" is Option I, the exact one (Option II for softmax
+        with offsets); where epochs come near the target only slowly, for k classes with reg="l2",
+        it also takes second-order steps on all of alpha, each of which raises the dual. "IV-4L2" is
+        Option IV with 4 L^2 in the place of |z|^2, "IV-L2" with the remark's L^2 for k classes.
     order : {"permutation", "uniform", "cyclic", "importance"}
         A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1, or
         independent draws with p_i proportional to 1 + |x_i|^2 / (lam gamma n) for smooth losses,
@@ -101,9 +110,9 @@ def solve(
         target, but at most half of the steps that max_epochs allows.
     seed : int, SeedSequence, Generator or None
         Fixes every bit of the result. A Generator is advanced; None takes fresh entropy.
-    warm_start : Result or (m,) array_like, optional
-        Start from this alpha instead of 0, also one found at another lam or sigma. Where m < n,
-        rows were added at the end and start from 0.
+    warm_start : Result or array_like, optional
+        Start from this alpha instead of 0, also one found at another lam or sigma. Where it has
+        fewer than n rows, rows were added at the end and start from 0.
     certify_every : int, optional
         Certify after every so many epochs, for a detailed history. By default an estimate from the
         loop decides when, and certificates take at most a tenth of the work.
@@ -134,11 +143,12 @@ def solve(
     """
     output = _validate.choice("output", output, OUTPUTS)
     plain = _spec.plain(option, output)
-    problem = Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight, side, plain)
+    problem = problem_of(X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets)
     _spec.output(output, problem.reg)
     target = Target.from_arguments(tol, eps)
     plan = Plan(
-        option=_spec.option(option, problem.loss),
+        option=_spec.option(option, problem),
+        second_order=option == "auto" and output in ("last", "best"),
         order=_validate.choice("order", order, _random.ORDERS),
         output=output,
         T0=None if T0 is None else _validate.count("T0", T0, 0),
@@ -162,7 +172,7 @@ def solve(
     return result
 
 
-def ascend(side: Side, plan: Plan, start: np.ndarray | None) -> Result:
+def ascend(side: Side, plan: Plan, start: Any) -> Result:
     """Run the loop from the given state, None being 0."""
     run = Run(side, plan, start)
     try:
@@ -178,9 +188,10 @@ def ascend(side: Side, plan: Plan, start: np.ndarray | None) -> Result:
 
 def _result(run: Run) -> Result:
     """What a run has reached, frozen."""
-    problem, plan, (w, alpha) = run.problem, run.plan, run.pair
-    for array in (w, alpha, history := run.records()):
-        array.flags.writeable = False
+    problem, plan = run.problem, run.plan
+    w, alpha = problem.shown(*run.pair)
+    history = run.records()
+    history.flags.writeable = False
     assert run.status is not None
     return Result(
         w=w,
@@ -225,32 +236,34 @@ def certify(
     w: ArrayLike,
     alpha: ArrayLike,
     *,
-    loss: str | Loss = "hinge",
+    loss: str | Loss | VectorLoss = "hinge",
     reg: str | Regularizer = "l2",
     lam: float | None = None,
     sigma: float | None = None,
     sample_weight: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
 ) -> Certificate:
     """P(w), D(alpha) and the gap between them, for any pair, from any solver.
 
     Parameters
     ----------
-    X, y, loss, reg, lam, sigma, sample_weight
+    X, y, loss, reg, lam, sigma, sample_weight, offsets
         The problem, as in `solve`.
-    w : (d,) array_like
+    w : (d,) or (d, k) array_like
         A primal point. It need not belong to alpha.
-    alpha : (n,) array_like
-        A dual point, inside the domain of phi*.
+    alpha : array_like
+        A dual point, inside the domain of phi*, of the shape that a `Result` has: (n,), (n, k),
+        dense or sparse, or one number for each row of X.
 
     Returns
     -------
     Certificate
         primal, dual, gap, rounding: P(w) - min P <= gap + rounding.
     """
-    problem = Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight)
+    problem = problem_of(X, y, loss, reg, lam, sigma, sample_weight, offsets=offsets)
     evaluation = problem.evaluate(
-        _validate.vector("w", w, problem.d),
-        _validate.vector("alpha", alpha, problem.n),
+        _validate.array("w", w, problem.shape).ravel(),
+        problem.exact_alpha("alpha", alpha),
         problem.room(),
     )
     return problem.check_finite(evaluation.certificate)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from . import _validate
-from ._core.losses import LOSSES, OPTIONS
-from .losses import Loss
+from .losses import LOSSES, OPTIONS, VECTOR_LOSSES, Loss, VectorLoss
 from .regularizers import L1, REGULARIZERS, Regularizer
 
+if TYPE_CHECKING:
+    from ._problem import Problem
 
-def loss(spec: str | Loss) -> Loss:
+
+def loss(spec: str | Loss | VectorLoss) -> Any:
     """The loss that a name or an object stands for."""
-    if isinstance(spec, Loss) and type(spec) is not Loss:
+    if isinstance(spec, (Loss, VectorLoss)) and type(spec) not in (Loss, VectorLoss):
         return spec
-    return LOSSES[_validate.choice("loss", spec, LOSSES)]()
+    kinds = {**LOSSES, **VECTOR_LOSSES}
+    return kinds[_validate.choice("loss", spec, kinds)]()
 
 
 def reg(spec: str | Regularizer) -> Regularizer:
@@ -22,11 +27,16 @@ def reg(spec: str | Regularizer) -> Regularizer:
     return REGULARIZERS[_validate.choice("reg", spec, REGULARIZERS)]()
 
 
-def option(spec: str, loss: Loss) -> str:
-    """The step option, "auto" resolved: Option I is exact, and so the best, for every loss."""
-    name = _validate.choice("option", spec, ("auto", *OPTIONS))
+def option(spec: str, problem: Problem) -> str:
+    """The step option, "auto" resolved: Option I is exact, and so the best, where it exists."""
+    name, loss = _validate.choice("option", spec, ("auto", *OPTIONS)), problem.loss
     if name == "auto":
-        return "I"
+        return problem.best_option
+    if name == "I" and not problem.exact:
+        raise ValueError(
+            f"option = 'I' does not exist for reg = {problem.reg.name!r} with offsets, where "
+            "nothing but line searches knows |X_i z| in its norm; option = 'II' does"
+        )
     if name not in loss.options:
         raise ValueError(
             f"option = {name!r} does not exist for loss {loss.name!r} "

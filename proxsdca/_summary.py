@@ -22,11 +22,13 @@ def summary(result: Result) -> str:
     str
         Eight lines, without a newline at the end.
     """
-    n, d = result.alpha.size, result.w.size
+    shape = f"{result.alpha.shape[0]:,} rows, {result.w.shape[0]:,} columns"
+    if result.w.ndim == 2:
+        shape += f", {result.w.shape[1]:,} classes"
     seconds = result.history["seconds"][-1] if len(result.history) else 0.0
     return "\n".join(
         [
-            f"{result.loss.name} + {result.reg.name}: {n:,} rows, {d:,} columns",
+            f"{result.loss.name} + {result.reg.name}: {shape}",
             f"lam = {result.lam:.6g}, sigma = {result.sigma:.6g}",
             f"P(w)     = {result.primal:.12g}",
             f"D(alpha) = {result.dual:.12g}",
@@ -35,6 +37,6 @@ def summary(result: Result) -> str:
             f"{result.epochs:,} epochs in {seconds:.2f} s "
             f"(by {result.side}, option {result.option}, order {result.order}, "
             f"output {result.output})",
-            f"{np.count_nonzero(result.w):,} of {d:,} weights are not zero",
+            f"{np.count_nonzero(result.w):,} of {result.w.size:,} weights are not zero",
         ]
     )

@@ -50,6 +50,39 @@ class Loss(Protocol):
 # ---------------------------------------------------------------- matrices
 
 
+def dual_rows(name: str, alpha: Any, n: int, k: int, whole: bool) -> Rows:
+    """The rows of an alpha of shape (n, k), or (m, k), m <= n, where it need not be whole."""
+    shape = tuple(np.shape(alpha))
+    if len(shape) != 2 or shape[1] != k or shape[0] > n or (whole and shape[0] != n):
+        raise ValueError(
+            f"{name} has shape {shape}, {'' if whole else 'at most '}{(n, k)} is "
+            f"{'needed' if whole else 'allowed'}"
+        )
+    try:
+        return rows(alpha)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("X", name)) from None
+
+
+def length(X: Any) -> int:
+    """The number of rows of a matrix that is yet to be validated."""
+    shape = np.shape(X)
+    if len(shape) != 2:
+        raise ValueError(f"X has shape {shape}: two dimensions, rows and columns, are needed")
+    return int(shape[0])
+
+
+def stacked(name: str, alpha: Any, offsets: Array, whole: bool) -> NDArray[np.float64]:
+    """A number for each row of the examples, or of the first ones where it need not be whole."""
+    total = int(offsets[-1])
+    array = _floats(name, alpha)
+    if array.ndim != 1 or len(array) > total or len(array) not in ([total] if whole else offsets):
+        raise ValueError(
+            f"{name} has shape {array.shape}, {(total,)} is needed: one number for each row of X"
+        )
+    return _vector(name, array, len(array), "")
+
+
 def rows(X: Any, by_columns: bool = False) -> Rows:
     """Return the rows, or the columns, of a matrix, on its own memory wherever that can be used.
 
@@ -274,6 +307,143 @@ def targets(y: Any, n: int, loss: Loss) -> tuple[NDArray[np.float64], Array | No
     return values, None
 
 
+def class_targets(y: Any, n: int, loss: Any) -> tuple[NDArray[np.intp], Array]:
+    """Return the number of each row's class, and the classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels of any kind that can be ordered.
+    n : int
+        The number of rows of X.
+    loss : VectorLoss
+        Its `classes`, where there are any, are all labels that y may have.
+
+    Returns
+    -------
+    target : intp array of shape (n,)
+    classes : array of shape (k,)
+    """
+    if loss.classes is None:
+        return any_classes(y, n, loss.name)
+    labels, classes = _labels(y, n), _class_labels(loss.classes)
+    known = {label: number for number, label in enumerate(classes.tolist())}
+    target = np.array([known.get(label, -1) for label in labels.tolist()], np.intp)
+    if (target < 0).any():
+        i = int((target < 0).argmax())
+        raise ValueError(f"y[{i}] = {labels[i]!r}: one of classes {_shown(classes)} is needed")
+    return target, classes.copy()
+
+
+def any_classes(y: Any, n: int, purpose: str) -> tuple[NDArray[np.intp], Array]:
+    """Return the number of each row's class, and the classes, of which there are at least two."""
+    labels = _labels(y, n)
+    try:
+        classes, target = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"y holds labels that cannot be ordered: {error}") from error
+    if len(classes) < 2:
+        raise ValueError(f"y holds only the class {classes[0]!r}: {purpose} needs two")
+    return np.ascontiguousarray(target.reshape(-1), dtype=np.intp), classes
+
+
+def _class_labels(classes: Any) -> Array:
+    array = _array("classes", classes)
+    if array.ndim != 1 or len(array) < 2:
+        raise ValueError(f"classes has shape {array.shape}: at least two labels are needed")
+    seen: dict[Any, int] = {}
+    for j, label in enumerate(array.tolist()):
+        if _is_missing(label):
+            raise ValueError(f"classes[{j}] = {label}: a label is needed")
+        if label in seen:
+            raise ValueError(f"classes[{j}] = {label!r} stands at {seen[label]} already")
+        seen[label] = j
+    return array
+
+
+def _shown(classes: Array) -> str:
+    """The first few classes as text."""
+    shown = ", ".join(repr(label) for label in classes[:5].tolist())
+    return shown + (", ..." if len(classes) > 5 else "")
+
+
+def offsets(offsets: Any, n_rows: int) -> NDArray[np.intp]:
+    """Return where the rows of each example begin, and where the last one ends.
+
+    Parameters
+    ----------
+    offsets : array-like of int of shape (n + 1,)
+        From 0 to the number of rows of X, increasing: every example has at least one row.
+    n_rows : int
+        The number of rows of X.
+    """
+    (array,) = _integers({"offsets": offsets})
+    if len(array) < 2:
+        raise ValueError(f"offsets has shape {array.shape}: at least (2,) is needed")
+    if array[0] != 0:
+        raise ValueError(f"offsets[0] = {array[0]}: 0 is needed")
+    if (k := first_descent(array)) is not None:
+        raise ValueError(f"offsets[{k + 1}] = {array[k + 1]} after {array[k]}: it must increase")
+    if (empty := np.diff(array) == 0).any():
+        i = int(empty.argmax())
+        raise ValueError(
+            f"offsets[{i + 1}] = {array[i + 1]} after {array[i]}: example {i} has no row of X, at "
+            "least one is needed"
+        )
+    if array[-1] != n_rows:
+        raise ValueError(f"offsets[{len(array) - 1}] = {array[-1]}: X has {n_rows} rows")
+    return np.array(array, np.intp)
+
+
+def choices(y: Any, offsets: Array, loss: Any) -> NDArray[np.intp]:
+    """Return which of its rows each example chooses, counted from 0 within the example."""
+    if loss.classes is not None:
+        raise ValueError("classes: with offsets, y counts the rows of each example from 0")
+    n = len(offsets) - 1
+    labels = _array("y", y)
+    if labels.shape != (n,):
+        raise ValueError(f"y has shape {labels.shape}, offsets are for {n} examples")
+    target = labels
+    if labels.dtype.kind == "f" and np.isfinite(labels).all():
+        target = np.trunc(labels)
+    if target.dtype.kind not in "iuf" or (target != labels).any():
+        raise TypeError(
+            f"y has dtype {labels.dtype}: whole numbers are needed, the chosen row of each example"
+        )
+    if (outside := (target < 0) | (target >= np.diff(offsets))).any():
+        i = int(outside.argmax())
+        last = int(offsets[i + 1] - offsets[i]) - 1
+        raise ValueError(f"y[{i}] = {labels[i]}: 0 to {last} is allowed")
+    return target.astype(np.intp)
+
+
+def costs(cost: Any, k: int, target: Array, offsets: Array | None) -> NDArray[np.float64]:
+    """Return the costs as the core wants them: cost(j, y) at y k + j, or one for each row of X."""
+    array = _floats("cost", cost)
+    if offsets is not None:
+        flat = _vector("cost", array, int(offsets[-1]), f"X has {offsets[-1]} rows").copy()
+        _check_minimum("cost", flat, 0.0)
+        chosen = offsets[:-1] + target
+        if (wrong := flat[chosen] != 0).any():
+            i = int(wrong.argmax())
+            raise ValueError(
+                f"cost[{chosen[i]}] = {flat[chosen[i]]}: 0 is needed for what example {i} chooses"
+            )
+        return flat
+    if array.shape != (k, k):
+        raise ValueError(f"cost has shape {array.shape}, {(k, k)} is needed for {k} classes")
+    for bad, needed in (
+        (~np.isfinite(array), "a finite number"),
+        (array < 0, "a number >= 0"),
+        ((array != 0) & np.eye(k, dtype=bool), "0 on the diagonal"),
+    ):
+        if bad.any():
+            j, y = np.unravel_index(int(bad.argmax()), bad.shape)
+            raise ValueError(f"cost[{j}, {y}] = {array[j, y]}: {needed} is needed")
+    transposed: NDArray[np.float64] = np.ascontiguousarray(array.T, dtype=np.float64).reshape(-1)
+    return transposed
+
+
 def _labels(y: Any, n: int) -> Array:
     labels = _array("y", y)
     if labels.shape != (n,):
@@ -314,19 +484,19 @@ def _two_classes(labels: Array, loss: Loss) -> Array:
         classes = _few_values(labels)
     except TypeError as error:
         raise TypeError(f"y holds labels that cannot be ordered: {error}") from error
-    shown = ", ".join(repr(label) for label in classes[:5].tolist())
     if len(classes) == 1:
-        raise ValueError(f"y holds only the class {shown}: {loss.name} needs two")
+        raise ValueError(f"y holds only the class {_shown(classes)}: {loss.name} needs two")
     if len(classes) > 2:
-        dots = ", ..." if len(classes) > 5 else ""
         raise ValueError(
-            f"y holds {len(classes)} classes ({shown}{dots}): {loss.name} is for exactly two; "
-            "fit one model per class, that class against the rest, or use a regression loss"
+            f"y holds {len(classes)} classes ({_shown(classes)}): {loss.name} is for exactly two; "
+            "'multiclass_hinge' and 'softmax' take any number, one_vs_rest fits a model per class"
         )
     return classes
 
 
-def sample_weight(sample_weight: Any, n: int) -> tuple[NDArray[np.float64] | None, float]:
+def sample_weight(
+    sample_weight: Any, n: int, what: str = "X has {} rows"
+) -> tuple[NDArray[np.float64] | None, float]:
     """Return s_i = n w_i / sum(w), of mean 1, and sum(w); without weights, None and n.
 
     Parameters
@@ -343,7 +513,7 @@ def sample_weight(sample_weight: Any, n: int) -> tuple[NDArray[np.float64] | Non
     """
     if sample_weight is None:
         return None, float(n)
-    weights = _vector("sample_weight", sample_weight, n, f"X has {n} rows")
+    weights = _vector("sample_weight", sample_weight, n, what.format(n))
     _check_minimum("sample_weight", weights, 0.0)
     largest = float(weights.max())
     if largest == 0:
@@ -438,6 +608,18 @@ def _indices(name: str, value: Any, stop: int) -> NDArray[np.intp]:
 def vector(name: str, value: Any, length: int) -> NDArray[np.float64]:
     """Return a finite, contiguous float64 vector, uncopied if it is one already."""
     return _vector(name, value, length, f"shape {(length,)} is needed")
+
+
+def array(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return a finite, contiguous float64 array of that shape."""
+    if len(shape) == 1:
+        return vector(name, value, *shape)
+    found = _floats(name, value)
+    if found.shape != shape:
+        raise ValueError(f"{name} has shape {found.shape}, shape {shape} is needed")
+    if (bad := first_nonfinite_2d(found)) is not None:
+        raise ValueError(f"{name}[{bad[0]}, {bad[1]}] = {found[bad]}: a finite number is needed")
+    return np.ascontiguousarray(found, dtype=np.float64)
 
 
 def positives(name: str, value: Any) -> NDArray[np.float64]:

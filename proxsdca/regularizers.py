@@ -33,15 +33,18 @@ class Regularizer:
         Whether g is a sum over single features, so that the column side exists.
     has_sigma : bool
         Whether there is a part that sigma weighs.
+    euclidean : bool
+        Whether g is strongly convex in the norm |w|_2, so that |.|_D' is |.|_2.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[str, ...]] = ()
     separable: ClassVar[bool] = False
     has_sigma: ClassVar[bool] = False
+    euclidean: ClassVar[bool] = True
 
-    def map(self, lam: float, sigma: float, d: int) -> Map:
-        """grad g* for features j = 0 ... d - 1."""
+    def map(self, lam: float, sigma: float, d: int, k: int = 1) -> Map:
+        """grad g* for w in R^d, or in R^(d x k), flattened."""
         raise NotImplementedError
 
     def default_sigma(self, lam: float, sigma_max: Callable[[], float]) -> float:
@@ -52,8 +55,8 @@ class Regularizer:
         """n lam g as a term of w_j, and the weight c_j of its l1 part for each feature."""
         raise NotImplementedError
 
-    def largest(self, u: np.ndarray) -> float:
-        """The least sigma for which w = 0 belongs to u = 1/n sum_i x_i alpha_i."""
+    def largest(self, u: np.ndarray, k: int = 1) -> float:
+        """The least sigma for which w = 0 belongs to u = 1/n sum_i X_i alpha_i."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -87,7 +90,7 @@ class L2(Regularizer):
     name = "l2"
     separable = True
 
-    def map(self, lam: float, sigma: float, d: int) -> Map:
+    def map(self, lam: float, sigma: float, d: int, k: int = 1) -> Map:
         return L2Map()
 
     def penalty(self, lam: float, sigma: float, n: int, d: int) -> tuple[Penalty, np.ndarray]:
@@ -101,17 +104,17 @@ class _WithL1(Regularizer):
     has_sigma = True
     l1_weights: Any = None
 
-    def _weights(self, d: int) -> np.ndarray:
-        """c, one for each feature, or one for all."""
+    def _weights(self, d: int, k: int = 1) -> np.ndarray:
+        """c, one for each of the d k weights, or one for all."""
         if self.l1_weights is None:
             return np.ones(1)
-        return _validate.feature_weights("l1_weights", self.l1_weights, d)
+        return np.repeat(_validate.feature_weights("l1_weights", self.l1_weights, d), k)
 
     def penalty(self, lam: float, sigma: float, n: int, d: int) -> tuple[Penalty, np.ndarray]:
         return Penalty(n * sigma, n * lam), np.broadcast_to(self._weights(d), d).copy()
 
-    def largest(self, u: np.ndarray) -> float:
-        c = self._weights(len(u))
+    def largest(self, u: np.ndarray, k: int = 1) -> float:
+        c = self._weights(len(u) // k, k)
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.nan_to_num(np.abs(u) / c, nan=0.0, posinf=np.inf).max())
 
@@ -124,7 +127,8 @@ class L1L2(_WithL1):
     Parameters
     ----------
     l1_weights : (d,) array_like, optional
-        c_j >= 0: the penalty is sigma sum_j c_j |w_j|. 0 leaves a feature to l2 alone.
+        c_j >= 0: the penalty is sigma sum_j c_j |w_j|. 0 leaves a feature to l2 alone. Where w is
+        (d, k), c_j is for all k weights of feature j.
     """
 
     name = "l1l2"
@@ -133,10 +137,10 @@ class L1L2(_WithL1):
     def __init__(self, l1_weights: ArrayLike | None = None) -> None:
         self.l1_weights: Any = _own(l1_weights)
 
-    def map(self, lam: float, sigma: float, d: int) -> Map:
+    def map(self, lam: float, sigma: float, d: int, k: int = 1) -> Map:
         if self.l1_weights is None:
             return L1L2Map(sigma / lam)
-        return WeightedL1L2Map(_kappas(self._weights(d), sigma, lam))
+        return WeightedL1L2Map(_kappas(self._weights(d, k), sigma, lam))
 
 
 class QNorm(_WithL1):
@@ -165,6 +169,7 @@ class QNorm(_WithL1):
     name = "qnorm"
     parameters = ("p", "constant", "l1_weights")
     separable = False
+    euclidean = False
 
     def __init__(
         self,
@@ -188,10 +193,10 @@ class QNorm(_WithL1):
         p = theory.default_p(d) if self.p is None else self.p
         return p, theory.valid_constant(d, p)
 
-    def map(self, lam: float, sigma: float, d: int) -> Map:
-        p, c = self.p_and_c(d)
+    def map(self, lam: float, sigma: float, d: int, k: int = 1) -> Map:
+        p, c = self.p_and_c(d * k)
         paper = self.constant == "paper"
-        return QNormMap(p, c, _kappas(self._weights(d), sigma, lam), not paper, paper)
+        return QNormMap(p, c, _kappas(self._weights(d, k), sigma, lam), not paper, paper)
 
 
 class Group(Regularizer):
@@ -204,7 +209,8 @@ class Group(Regularizer):
     ----------
     groups : (d,) array_like of int, or sequence of index sequences
         The number of each feature's group, 0, 1, ...; or, for each group, its features. Every
-        feature belongs to exactly one group.
+        feature belongs to exactly one group. Where w is (d, k), a group has all k weights of its
+        features, and by default each feature is one: rows of w are kept or dropped.
     weights : array_like, optional
         c_G >= 0 for each group; 1 by default. The square root of the group's size is usual.
     """
@@ -214,28 +220,31 @@ class Group(Regularizer):
     has_sigma = True
 
     def __init__(self, groups: Any = None, weights: ArrayLike | None = None) -> None:
-        if groups is None:
+        self.groups = _own(groups)
+        self.weights: Any = _own(weights)
+
+    def _parts(self, d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The group of each of the d k weights, and each group's weight."""
+        if self.groups is None and k == 1:
             raise ValueError(
                 "reg = 'group' needs groups: reg=proxsdca.regularizers.Group(groups), with the "
                 "number of each feature's group, or the features of each group"
             )
-        self.groups = _own(groups)
-        self.weights: Any = _own(weights)
-
-    def _parts(self, d: int) -> tuple[np.ndarray, np.ndarray]:
-        """Each feature's group, and each group's weight."""
-        group_of = _validate.groups("groups", self.groups, d)
+        group_of = (
+            np.arange(d) if self.groups is None else _validate.groups("groups", self.groups, d)
+        )
         count = int(group_of.max()) + 1
+        group_of = np.repeat(group_of, k)
         if self.weights is None:
             return group_of, np.ones(count)
         return group_of, _validate.group_weights("weights", self.weights, count)
 
-    def map(self, lam: float, sigma: float, d: int) -> Map:
-        group_of, weights = self._parts(d)
+    def map(self, lam: float, sigma: float, d: int, k: int = 1) -> Map:
+        group_of, weights = self._parts(d, k)
         return GroupMap(group_of, _kappas(weights, sigma, lam))
 
-    def largest(self, u: np.ndarray) -> float:
-        group_of, weights = self._parts(len(u))
+    def largest(self, u: np.ndarray, k: int = 1) -> float:
+        group_of, weights = self._parts(len(u) // k, k)
         size = max(float(np.abs(u).max()), np.finfo(float).tiny)
         norms = size * np.sqrt(np.bincount(group_of, (u / size) ** 2, len(weights)))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -284,8 +293,8 @@ class L1(_WithL1):
     def default_sigma(self, lam: float, sigma_max: Callable[[], float]) -> float:
         return 0.01 * sigma_max() or 1.0  # where it is 0, any sigma has the solution w = 0
 
-    def _weights(self, d: int) -> np.ndarray:
-        weights = super()._weights(d)
+    def _weights(self, d: int, k: int = 1) -> np.ndarray:
+        weights = super()._weights(d, k)
         if (weights == 0).any():
             j = int(np.flatnonzero(weights == 0)[0])
             raise ValueError(
@@ -294,7 +303,7 @@ class L1(_WithL1):
             )
         return weights
 
-    def map(self, lam: float, sigma: float, d: int) -> Map:
+    def map(self, lam: float, sigma: float, d: int, k: int = 1) -> Map:
         if not sigma > 0:
             raise ValueError(
                 f"sigma = {sigma!r}: reg = 'l1' needs a number > 0; "

@@ -205,6 +205,7 @@ def predict(
     lam: float | None = None,
     sigma: float | None = None,
     sample_weight: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     eps: float | None = None,
     tol: float = 1e-3,
 ) -> dict[str, Prediction]:
@@ -212,7 +213,7 @@ def predict(
 
     Parameters
     ----------
-    X, y, loss, reg, lam, sigma, sample_weight
+    X, y, loss, reg, lam, sigma, sample_weight, offsets
         The problem, as in `solve`.
     eps : float, optional
         The accuracy; by default tol P(0).
@@ -224,12 +225,13 @@ def predict(
         One for each geometry that serves: "l2", "qnorm", or both for reg = "l1".
     """
     from . import _validate
-    from ._problem import Problem
+    from ._vector import problem_of
+    from .losses import VectorLoss
     from .regularizers import L1, QNorm
 
-    problem = Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight)
+    problem = problem_of(X, y, loss, reg, lam, sigma, sample_weight, offsets=offsets)
     n, d, kind = problem.n, problem.d, problem.reg
-    at_zero = problem.evaluate(np.zeros(d), np.zeros(n), problem.room())
+    at_zero = problem.evaluate(np.zeros(d), problem.zero_alpha(), problem.room())
     if eps is None:
         # where P(0) = 0, w = 0 is a solution to any accuracy
         eps = _validate.positive("tol", tol) * max(at_zero.primal, np.finfo(float).tiny)
@@ -243,7 +245,7 @@ def predict(
     for geometry in ("l2", "qnorm"):
         if not isinstance(kind, L1) and (geometry == "qnorm") != isinstance(kind, QNorm):
             continue
-        R = math.sqrt(float((s * problem.storage.norms_sq(_NORMS[geometry])).max()))
+        R = math.sqrt(float((s * problem.norms_sq(_NORMS[geometry])).max()))
         c, B, lam, accuracy = 1.0, None, problem.lam, eps
         if geometry == "qnorm":
             c = (kind if isinstance(kind, QNorm) else QNorm()).p_and_c(d)[1]
@@ -251,6 +253,8 @@ def predict(
             B = kind.bound(at_zero.primal, problem.sigma, d)
             lam, accuracy = l1_lam(eps, B, c), eps / 2
         # row i is (s_i/gamma)-smooth and s_i L-Lipschitz: R has one root of s_i, L the other
-        T = steps(n, R, lam, gamma, L * math.sqrt(heaviest), accuracy, eps_D)
+        # and z = u - alpha_i is at most L long, not 2 L, for vector-valued losses (the remark)
+        spread = L / 2 if isinstance(problem.loss, VectorLoss) else L
+        T = steps(n, R, lam, gamma, spread * math.sqrt(heaviest), accuracy, eps_D)
         found[geometry] = Prediction(geometry, R, gamma, L, c, B, lam, eps, eps_D, T, T / n)
     return found

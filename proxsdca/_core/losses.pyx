@@ -12,7 +12,7 @@ from libc.float cimport DBL_MIN
 from libc.math cimport INFINITY
 
 from .step cimport (
-    OPTION_I, OPTION_II, OPTION_III, OPTION_IV, OPTION_IV_4L2, OPTION_V, step,
+    OPTION_I, OPTION_II, OPTION_III, OPTION_IV, OPTION_IV_4L2, OPTION_IV_L2, OPTION_V, step,
 )
 
 OPTIONS = {
@@ -21,6 +21,7 @@ OPTIONS = {
     "III": OPTION_III,
     "IV": OPTION_IV,
     "IV-4L2": OPTION_IV_4L2,
+    "IV-L2": OPTION_IV_L2,
     "V": OPTION_V,
 }
 
@@ -69,7 +70,7 @@ cdef class Loss(Term):
     def options(self):
         """The names of the step options that exist for this loss."""
         smooth, lipschitz = self.gamma > 0, self.lipschitz < INFINITY
-        fits = {"V": smooth, "IV-4L2": lipschitz and not smooth}
+        fits = {"V": smooth, "IV-4L2": lipschitz and not smooth, "IV-L2": False}
         return tuple(option for option in OPTIONS if fits.get(option, True))
 
     def __repr__(self):

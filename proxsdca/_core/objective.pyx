@@ -22,12 +22,10 @@ from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, isnan
 from .losses cimport Hinge, Logistic, Squared
 from .map cimport Map
 from .regs cimport L1Map
-from .rows cimport BLOCK, Rows
+from .rows cimport Rows
 from .signals cimport PATIENCE, poll
 from .step cimport term_argument
-from .sums cimport (
-    EVALUATION, LANES, UNIT, Lanes, Sum, add, add_all, clear, merged, result, rounding,
-)
+from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
 from .term cimport Term
 
 
@@ -37,15 +35,6 @@ ctypedef fused SomeTerm:
     Logistic
     Squared
     Term
-
-
-cdef extern from "<fenv.h>" nogil:
-    ctypedef struct fenv_t:
-        pass
-    int FE_UNDERFLOW
-    int feholdexcept(fenv_t*)
-    int fesetenv(const fenv_t*)
-    int fetestexcept(int)
 
 
 cdef inline double argument(Term term, double y, double alpha, double s) noexcept nogil:
@@ -141,8 +130,9 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
                      const double[::1] target, const double[::1] weight, const double[::1] w,
                      const double[::1] alpha, double[::1] touched, double[:, ::1] scratch,
                      double[:, ::1] visited, double lam, bint rescale, double eta):
-    cdef double c = 1, g, error_g, g_conj, error_g_conj, primal, dual, error_p, error_d
+    cdef double c = 1
     cdef Py_ssize_t n = target.shape[0], d = w.shape[0], infeasible = -1
+    cdef Objective o
     cdef Values z, v
     if by_columns:
         correlate(storage, alpha, w, touched, scratch, visited, eta)
@@ -153,36 +143,19 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
         z = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
         v = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
     scale_by(v, d, 1 / (lam * n), 0 if weight is None else 8, eta)
-    primal = mean_loss(term, target, weight, z, eta, &error_p)
+    o.primal = mean_loss(term, target, weight, z, eta, &o.error_primal)
     with nogil:
-        g = map.value(&w[0], d, &error_g)
-        # the product with lam and the last sum; a hundredth more covers the bounds' own rounding
-        error_p = 1.01 * (error_p + lam * (error_g + 4 * d * eta)
-                          + 4 * UNIT * (primal + lam * fabs(g)))
-        primal += lam * g
-        poll()
-        map.bounded(primal, error_p)
+        with_g(&o, map, &w[0], d, lam, eta)
+    map.bounded(o.primal, o.error_primal)
     if rescale and isinstance(map, L1Map):
         c = best_scale(term, target, weight, alpha, <L1Map>map, v, d)
         if c != 1:
             alpha = np.multiply(alpha, c)
             scale_by(v, d, c, 8, eta)
-    dual = -mean_conjugate(term, target, weight, alpha, 1, eta, &error_d, &infeasible)
+    o.dual = -mean_conjugate(term, target, weight, alpha, 1, eta, &o.error_dual, &infeasible)
     with nogil:
-        g_conj = map.conjugate(v.value, v.off, v.stride, d, &error_g_conj)
-        error_d = 1.01 * (error_d + lam * (error_g_conj + 4 * d * eta)
-                          + 4 * UNIT * lam * fabs(g_conj))
-        dual -= lam * g_conj
-        poll()
-    return primal, dual, error_p, error_d, c, np.asarray(alpha), infeasible
-
-
-cdef struct Values:
-    # Numbers; `stride` apart, how far off each may be, and the sum of absolute values it is of.
-    double* value
-    double* off
-    double* size
-    Py_ssize_t stride
+        with_g_conjugate(&o, map, v, d, lam, eta)
+    return (o.primal, o.dual, o.error_primal, o.error_dual, c, np.asarray(alpha), infeasible)
 
 
 cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, double[::1] touched,
@@ -192,70 +165,18 @@ cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, doubl
     Bounds on the errors go into visited[1] and scratch[:, 0], the sums of absolute values into
     visited[2] and scratch[:, 1].
     """
-    cdef Py_ssize_t columns[BLOCK]
-    cdef double values[BLOCK]
-    cdef Py_ssize_t n = storage.n, d = storage.d, i, j, k, m, count, entries, unseen = 0
-    cdef double products[BLOCK + LANES]
-    cdef Lanes lanes
-    cdef Sum product
-    cdef double a, t, p, z
-    # a column may hold as many entries as there are, where rows are not canonical
-    cdef double summands = n if storage.canonical else storage.nnz
+    cdef Py_ssize_t n = storage.n, i, unseen = 0
     cdef bint nothing = is_zero(x) and is_zero(b)       # then X is not needed
     with nogil:
-        for j in range(d):
-            touched[j] = scratch[j, 0] = scratch[j, 1] = 0
-            if j % PATIENCE == 0:
-                poll()
+        clear_sums(touched, scratch)
         for i in range(n):
-            clear(&lanes)
-            entries = 0
-            a = b[i]
-            k = 0
-            while not nothing:
-                count = storage.read(i, k, columns, values)
-                for m in range(count):
-                    products[m] = values[m] * x[columns[m]]
-                add_all(&lanes, products, count)
-                entries += count
-                if a != 0:
-                    for m in range(count):      # Sum's `add`, spread over touched and scratch
-                        j = columns[m]
-                        z = values[m] * a
-                        t = touched[j] + z
-                        p = t - touched[j]
-                        scratch[j, 0] += (touched[j] - (t - p)) + (z - p)
-                        scratch[j, 1] += fabs(z)
-                        touched[j] = t
-                k += count
-                unseen += count + 1
-                if unseen > PATIENCE:
-                    unseen = 0
-                    poll()
-                if count < BLOCK:
-                    break
-            product = merged(&lanes)
-            visited[0, i] = z = result(&product)
-            visited[1, i] = rounding(z, product.size, entries) + entries * eta
-            visited[2, i] = product.size
-        for j in range(d):
-            touched[j] += scratch[j, 0]
-            scratch[j, 0] = rounding(touched[j], scratch[j, 1], summands) + summands * eta
-            if j % PATIENCE == 0:
-                poll()
+            if nothing:
+                visited[0, i] = visited[1, i] = visited[2, i] = 0
+            else:
+                visited[0, i] = row_pass(storage, i, &x[0], b[i], &touched[0], &scratch[0, 0],
+                                         &visited[1, i], &visited[2, i], eta, &unseen)
+        close_sums(storage, touched, scratch, eta)
     return 0
-
-
-cdef void scale_by(Values v, Py_ssize_t count, double factor, double roundings,
-                   double eta) noexcept:
-    """v *= factor, where each summand of v is off by so many roundings."""
-    cdef Py_ssize_t j, k
-    for j in range(count):
-        k = j * v.stride
-        v.value[j] *= factor
-        v.size[k] *= factor
-        v.off[k] = (v.off[k] * factor + 4 * UNIT * fabs(v.value[j])
-                    + roundings * UNIT * v.size[k] + eta)
 
 
 cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1] weight, Values z,

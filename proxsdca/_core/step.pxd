@@ -16,6 +16,7 @@ cdef enum Option:
     OPTION_IV = 4
     OPTION_V = 5
     OPTION_IV_4L2 = 6       # Option IV with 4 L^2 in the place of |z|^2
+    OPTION_IV_L2 = 7        # ... with L^2, the remark's bound for the vector-valued losses
 
 
 cdef inline double term_argument(AnyTerm term, double y, double alpha, double s) noexcept nogil:

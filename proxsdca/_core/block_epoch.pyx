@@ -1,0 +1,441 @@
+"""The loop for vector-valued alpha_i: the same as in epoch.pyx, with k numbers a visit.
+
+X_i comes in two forms.  Shared: x_i serves all k classes, v and w are (d, k), flattened, and X_i z
+is the outer product of x_i and z.  Explicit: the columns of X_i are k_i rows of the storage, from
+offsets[i] on.  What differs between them stands in the functions that take `explicit`.
+"""
+
+import numpy as np
+
+from libc.float cimport DBL_MIN
+from libc.math cimport fabs, fmax
+from libc.stdlib cimport calloc, free
+
+from .blocks cimport margins, total
+from .block_step cimport Block, block_excess, block_inner, block_step, fraction, towards
+from .duals cimport Duals
+from .kinds cimport AnyMap, SeparableMap
+from .map cimport Map
+from .regs cimport GroupMap, L1L2Map, L2Map, QNormMap, WeightedL1L2Map
+from .rows cimport (
+    AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Record, Rows, Strided32,
+    Strided64, axpy, column, dot, hold, prefetch_row, prefetch_start, span, value,
+)
+from .step cimport OPTION_I, OPTION_II
+from .vector_losses cimport VectorLoss
+
+
+cdef enum:
+    AHEAD = 4           # examples
+    INNER = 100         # steps of the inner solve at the most
+    ROOMS = 8           # vectors of k numbers that a visit needs
+
+
+cdef class BlockEpoch:
+    """The state that the loop changes, and what it notices on the way.
+
+    Parameters
+    ----------
+    rows, term, map : Rows, VectorLoss, Map
+        Where X_i, phi_i and grad g* come from.
+    delta : array or None
+        cost(j, y) at y k + j, or, where X_i is explicit, one for each row; None where all are 1.
+    weight : (n,) array or None
+        The repetitions s_i; None means 1 each.
+    curvature : (n,) array
+        |X_i|^2 / (lambda n).
+    duals : Duals
+        alpha, with the target classes and the offsets.
+    v : array
+        v, flattened.
+    scale, q_R, option, virtual
+        As in `Epoch`.
+    """
+
+    cdef Rows rows
+    cdef VectorLoss term
+    cdef Map map
+    cdef L2Map plain
+    cdef const double[::1] delta, weight, curvature
+    cdef readonly Duals duals
+    cdef readonly double[::1] v
+    cdef double scale
+    cdef readonly double q_R
+    cdef int option
+    cdef bint virtual, explicit
+    cdef double[::1] rooms, ones, gram, dense
+
+    # As in `Epoch`:
+    cdef readonly Py_ssize_t sampled
+    cdef readonly double excess, loss, inner
+    cdef readonly Py_ssize_t visits, visited, changed, broken
+    cdef Record* w_record
+    cdef Record* mass_record
+    cdef readonly Py_ssize_t recorded
+
+    def __init__(self, Rows rows, VectorLoss term, Map map, delta, weight,
+                 const double[::1] curvature, Duals duals, double[::1] v, *,
+                 double scale, double q_R, int option, bint virtual=False):
+        cdef Py_ssize_t k = duals.widest
+        self.rows, self.term, self.map, self.plain = rows, term, map, L2Map()
+        self.delta, self.weight, self.curvature = delta, weight, curvature
+        self.duals, self.v = duals, v
+        self.scale, self.q_R, self.option, self.virtual = scale, q_R, option, virtual
+        self.explicit = duals.k == 0
+        self.rooms, self.ones = np.zeros(ROOMS * k), np.ones(k)
+        square = k * k if self.explicit and option == OPTION_I else 1
+        self.gram, self.dense = np.zeros(square), np.zeros(rows.d if self.explicit else 1)
+        self.broken = -1
+        self.forget()
+        self.reset()
+
+    def __dealloc__(self):
+        free(self.w_record)
+        free(self.mass_record)
+
+    def record(self):
+        """From here on, sum the iterates w and alpha."""
+        cdef Py_ssize_t n = self.duals.n, j, last = self.duals.first(n - 1)
+        self.w_record = <Record*>calloc(self.v.shape[0], sizeof(Record))
+        self.mass_record = <Record*>calloc(last + self.duals.size(n - 1), sizeof(Record))
+        if self.w_record == NULL or self.mass_record == NULL:
+            raise MemoryError
+        for j in range(self.v.shape[0]):
+            self.w_record[j].since = self.map.clock(j)
+
+    def average(self, double[::1] w, Duals alpha):
+        """Write the means of the recorded w and alpha; there must be at least one."""
+        cdef Py_ssize_t i, j, first
+        cdef double* mass = &self.rooms[0]
+        cdef bint kept = True
+        for j in range(w.shape[0]):
+            hold(&self.w_record[j], self.map.held(j, self.v[j]), self.map.clock(j))
+            w[j] = self.w_record[j].total / self.recorded
+        for i in range(alpha.n):
+            self.duals.read(i, mass)
+            first = alpha.first(i)
+            for j in range(alpha.size(i)):
+                hold(&self.mass_record[first + j], mass[j], self.recorded)
+                mass[j] = self.mass_record[first + j].total / self.recorded
+            kept = kept and alpha.write(i, mass)
+        if not kept:
+            raise MemoryError
+
+    def forget(self):
+        """Start the sums anew."""
+        self.excess = self.loss = self.inner = 0
+        self.sampled = self.visits = self.visited = self.changed = 0
+
+    def reset(self):
+        """Tell the map that v was replaced."""
+        self.map.reset(&self.v[0], self.v.shape[0])
+
+    def run(self, const Py_ssize_t[::1] order):
+        """Visit the examples of the order, one after the other."""
+        cdef Rows rows = self.rows
+        if not order.shape[0]:
+            return
+        if isinstance(rows, CSR32i32):
+            with_map(self, <CSR32i32>rows, order)
+        elif isinstance(rows, CSR64i32):
+            with_map(self, <CSR64i32>rows, order)
+        elif isinstance(rows, CSR32i64):
+            with_map(self, <CSR32i64>rows, order)
+        elif isinstance(rows, CSR64i64):
+            with_map(self, <CSR64i64>rows, order)
+        elif isinstance(rows, Dense32):
+            with_map(self, <Dense32>rows, order)
+        elif isinstance(rows, Dense64):
+            with_map(self, <Dense64>rows, order)
+        elif isinstance(rows, Strided32):
+            with_map(self, <Strided32>rows, order)
+        else:
+            with_map(self, <Strided64>rows, order)
+
+
+cdef int with_map(BlockEpoch state, AnyRows rows, const Py_ssize_t[::1] order) except -1:
+    cdef Map map = state.map
+    if state.virtual:
+        sweep(state, rows, map, order)
+    elif isinstance(map, L2Map):
+        sweep(state, rows, <L2Map>map, order)
+    elif isinstance(map, L1L2Map):
+        sweep(state, rows, <L1L2Map>map, order)
+    elif isinstance(map, WeightedL1L2Map):
+        sweep(state, rows, <WeightedL1L2Map>map, order)
+    elif isinstance(map, QNormMap):
+        sweep(state, rows, <QNormMap>map, order)
+    elif isinstance(map, GroupMap):
+        sweep(state, rows, <GroupMap>map, order)
+    else:
+        sweep(state, rows, map, order)
+    return 0
+
+
+# --------------------------------------------------------------- changes of v
+
+
+cdef inline Py_ssize_t shift(AnyRows rows, bint explicit, Py_ssize_t i, Py_ssize_t first_row,
+                             AnyMap map, double* v, const Block* b, double factor,
+                             Py_ssize_t* moved, double* change, Record* record,
+                             double now) noexcept nogil:
+    """v -= factor X_i (new - beta); returns how many classes that changes."""
+    cdef Py_ssize_t first, count, e, at, c, a, n_moved = 0
+    cdef double x, old
+    for c in range(b.k):
+        if b.new[c] != b.beta[c]:
+            moved[n_moved] = c
+            n_moved += 1
+        change[c] = -factor * (b.new[c] - b.beta[c])
+    if explicit:
+        for a in range(n_moved):
+            axpy(rows, first_row + moved[a], change[moved[a]], map, v, record, now)
+        return n_moved
+    if n_moved == 0:
+        return 0
+    count = span(rows, i, &first)
+    if AnyMap in SeparableMap:
+        if record == NULL and 3 * n_moved >= b.k:
+            for e in range(count):
+                x = value(rows, first, e)
+                at = column(rows, first, e) * b.k
+                for c in range(b.k):
+                    v[at + c] += x * change[c]
+            return n_moved
+    for e in range(count):
+        x = value(rows, first, e)
+        for a in range(n_moved):
+            at = column(rows, first, e) * b.k + moved[a]
+            old = v[at]
+            v[at] = old + x * change[moved[a]]
+            if record != NULL:
+                if AnyMap in SeparableMap:
+                    hold(&record[at], map.at(at, old), now)
+                else:
+                    hold(&record[at], map.held(at, old), map.clock(at))
+            map.moved(at, old, v[at])
+    map.settle()
+    return n_moved
+
+
+# --------------------------------------------------------------- explicit X_i
+
+
+cdef inline double length_sq(AnyRows rows, Py_ssize_t first_row, AnyMap map, const double* z,
+                             Py_ssize_t k, double* dense) noexcept nogil:
+    """|X_i z|_D'^2; dense has d zeros, and has them again afterwards."""
+    cdef double state[2]
+    cdef Py_ssize_t c, e, j, first, count
+    state[0] = state[1] = 0
+    for c in range(k):
+        if z[c] != 0:
+            count = span(rows, first_row + c, &first)
+            for e in range(count):
+                dense[column(rows, first, e)] += z[c] * value(rows, first, e)
+    for c in range(k):
+        if z[c] != 0:
+            count = span(rows, first_row + c, &first)
+            for e in range(count):
+                j = column(rows, first, e)
+                map.fold(state, &j, &dense[j], 1)
+                dense[j] = 0
+    return map.norm_sq(state)
+
+
+cdef inline void fill_gram(AnyRows rows, Py_ssize_t first_row, L2Map plain, Py_ssize_t k,
+                           double factor, double* dense, double* gram) noexcept nogil:
+    """gram = factor X_i^T X_i."""
+    cdef Py_ssize_t a, c, e, first, count
+    for a in range(k):
+        count = span(rows, first_row + a, &first)
+        for e in range(count):
+            dense[column(rows, first, e)] += value(rows, first, e)
+        for c in range(a, k):
+            gram[a * k + c] = gram[c * k + a] = factor * dot(rows, first_row + c, plain, dense)
+        for e in range(count):
+            dense[column(rows, first, e)] = 0
+
+
+cdef void inner_solve(VectorLoss term, Block* b, const double* gram, double* now,
+                      double* slope) noexcept nogil:
+    """Option I for explicit X_i, to about 1e-6 of the step: proximal steps on the Gram matrix.
+
+    Each minimises omega(beta') - slope^T beta' + L/2 |beta' - now|^2, with L such that this bounds
+    the subproblem from above on the way, so that every one of them raises the dual.
+    """
+    cdef Py_ssize_t k = b.k, a, c
+    cdef double L = DBL_MIN, square, bend, whole, last, x
+    for c in range(k):
+        now[c] = b.beta[c]
+        L = fmax(L, gram[c * k + c])
+    for _ in range(INNER):
+        for a in range(k):
+            slope[a] = b.m[a]
+            for c in range(k):
+                slope[a] -= gram[a * k + c] * (now[c] - b.beta[c])
+        while True:
+            term.best(b.y, b.delta, now, slope, L, k, b.new, b.room)
+            square = bend = 0
+            for a in range(k):
+                b.u[a] = b.new[a] - now[a]
+                square += b.u[a] * b.u[a]
+            for a in range(k):
+                x = 0
+                for c in range(k):
+                    x += gram[a * k + c] * b.u[c]
+                bend += b.u[a] * x
+            if bend <= L * square * (1 + 1e-12) or square == 0:
+                break
+            L = fmax(2 * L, bend / square)
+        whole = last = 0
+        for c in range(k):
+            whole += fabs(b.new[c] - b.beta[c])
+            last += fabs(b.u[c])
+            now[c] = b.new[c]
+        if last <= 1e-6 * whole or last < 1e-15:
+            break
+        L *= 0.7
+
+
+cdef inline void explicit_step(BlockEpoch state, AnyRows rows, Py_ssize_t first_row, AnyMap map,
+                               Block* b, double stiffness, double* room) noexcept nogil:
+    """The new beta where X_i has columns of its own; stiffness is s_i / (lambda n)."""
+    cdef double fit = -1
+    cdef Py_ssize_t c
+    if state.option == OPTION_I:
+        fill_gram(rows, first_row, state.plain, b.k, stiffness, &state.dense[0],
+                  &state.gram[0])
+        inner_solve(state.term, b, &state.gram[0], room, room + b.k)
+        return
+    state.term.attain(b.y, b.delta, b.m, b.k, b.new)
+    if state.option != OPTION_II:
+        fit = fraction(state.term, state.option, b)
+    if fit < 0:     # Option II, which achieves more than what cannot be computed
+        for c in range(b.k):
+            b.u[c] = b.new[c] - b.beta[c]
+        fit = stiffness * length_sq(rows, first_row, map, b.u, b.k, &state.dense[0])
+        fit = state.term.along(b.y, b.delta, b.beta, b.m, b.u, fit, b.k)
+    towards(b, fit)
+
+
+# --------------------------------------------------------------- the loop
+
+
+cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
+               const Py_ssize_t[::1] visits) except -1:
+    cdef Duals duals = state.duals
+    cdef VectorLoss term = state.term
+    cdef const Py_ssize_t* order = &visits[0]
+    cdef const Py_ssize_t* target = &duals.target_view[0]
+    cdef const double* curvature = &state.curvature[0]
+    cdef const double* weight = &state.weight[0] if state.weight is not None else NULL
+    cdef double* v = &state.v[0]
+    cdef double scale = state.scale
+    cdef bint explicit = state.explicit
+    cdef Py_ssize_t widest = duals.widest
+    cdef bint zero_one = state.delta is None
+    cdef double total_excess = 0, total_loss = 0, total_inner = 0
+    cdef Py_ssize_t sampled = 0, steps = 0, visited = 0, changed = 0, broken = -1
+    cdef Py_ssize_t count = visits.shape[0], t, i, j, c, first, entries
+    cdef Record* record = state.w_record
+    cdef Py_ssize_t recorded = state.recorded
+    cdef double started = map.now
+    cdef Py_ssize_t mask = 3 if count >= 4096 else 0
+    cdef double s = 1, stiffness, before, rise, g_rise
+    cdef bint kept = True
+    cdef Block b
+    cdef double* rooms = &state.rooms[0]
+    cdef double* change = rooms + 5 * widest
+    cdef Py_ssize_t* moved = <Py_ssize_t*>(rooms + 7 * widest)
+    b.beta, b.m, b.new, b.u, b.room = (rooms, rooms + widest, rooms + 2 * widest,
+                                       rooms + 3 * widest, rooms + 4 * widest)
+    with nogil:
+        for t in range(count):
+            if t + AHEAD < count and not explicit:
+                prefetch_row(rows, order[t + AHEAD])
+                if t + 2 * AHEAD < count:
+                    prefetch_start(rows, order[t + 2 * AHEAD])
+            if record != NULL and AnyMap not in SeparableMap:
+                map.tick()
+            i = order[t]
+            b.y, b.k = target[i], duals.size(i)
+            first = duals.first(i)
+            if weight != NULL:
+                s = weight[i]
+                if s == 0:
+                    continue
+            duals.read(i, b.beta)
+            if s != 1:
+                for c in range(b.k):
+                    b.beta[c] /= s
+            b.beta[b.y] = fmax(1 - total(b.beta, b.k), 0)
+            b.q, b.q_R = fmax(curvature[i] * s, DBL_MIN), state.q_R * s
+            if not margins(rows, explicit, i, first, map, v, b.k, b.m):
+                broken = i
+                break
+            if zero_one:
+                b.delta = &state.ones[0]
+                state.ones[b.y] = 0
+            else:
+                b.delta = &state.delta[first if explicit else b.y * b.k]
+            entries = 0
+            for c in range(b.k if explicit else 1):
+                entries += span(rows, first + c if explicit else i, &j)
+            visited += entries
+            steps += 1
+            if t & mask == 0:
+                sampled += 1
+                total_excess += s * block_excess(term, &b)
+                total_loss += s * term.phi(b.y, b.delta, b.m, b.k)
+                total_inner += s * block_inner(&b)
+            stiffness = s * scale
+            while True:
+                if explicit:
+                    explicit_step(state, rows, first, map, &b, stiffness, change)
+                else:
+                    block_step(term, state.option, &b)
+                before = map.kept_conjugate() if map.checked else 0.0
+                j = shift(rows, explicit, i, first, map, v, &b, s * scale, moved, change, record,
+                          started + t + 1)
+                if not map.checked or j == 0:
+                    break
+                # The map's curvature is not to be trusted: a step that lowers the true dual is
+                # taken back, and taken again with twice the curvature.
+                rise = s * (term.omega(b.y, b.delta, b.beta, b.k)
+                            - term.omega(b.y, b.delta, b.new, b.k))
+                g_rise = (map.kept_conjugate() - before) / scale
+                if rise - g_rise >= -1e-12 * (fabs(rise) + fabs(g_rise) + fabs(before) / scale):
+                    break
+                shift(rows, explicit, i, first, map, v, &b, -s * scale, moved, change, record,
+                      started + t + 1)
+                b.q, b.q_R, stiffness = 2 * b.q, 2 * b.q_R, 2 * stiffness
+            if zero_one:
+                state.ones[b.y] = 1
+            if j > 0:
+                if record != NULL:
+                    for c in range(b.k):
+                        if c != b.y:
+                            hold(&state.mass_record[first + c], s * b.beta[c], recorded + t + 1)
+                if s != 1:
+                    for c in range(b.k):
+                        b.new[c] *= s
+                kept = duals.write(i, b.new)
+                changed += entries
+                if not kept:
+                    break
+    state.excess += total_excess
+    state.loss += total_loss
+    state.inner += total_inner
+    state.sampled += sampled
+    state.visits += steps
+    state.visited += visited
+    state.changed += changed
+    if record != NULL:
+        state.recorded += count
+        if AnyMap in SeparableMap:
+            map.now += count
+    if not kept:
+        raise MemoryError
+    if broken >= 0:
+        state.broken = broken
+    return 0

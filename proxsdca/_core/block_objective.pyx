@@ -1,0 +1,308 @@
+"""P(w), D(alpha) and error bounds for vector-valued losses; see objective.pyx for the sums.
+
+The dual point that is certified has alpha_iy = -sum_{j != y} alpha_ij exactly, and lies in the
+domain: where the masses -alpha_ij of a row add up to more than s_i by roundings, it is the row
+divided by that excess.  So each alpha_ij may be off by a relative error, `off` below, which covers
+the rounding of the sum, of the weights and that excess.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs, fmax
+
+from .duals cimport Duals
+from .map cimport Map
+from .objective cimport (
+    FE_UNDERFLOW, Objective, Values, add_at, clear_sums, close_sums, feholdexcept, fenv_t,
+    fesetenv, fetestexcept, row_pass, scale_by, with_g, with_g_conjugate,
+)
+from .rows cimport BLOCK, Rows
+from .signals cimport PATIENCE, poll
+from .sums cimport UNIT, Sum, add, result, rounding
+from .vector_losses cimport VectorLoss
+
+
+cdef extern from *:
+    """
+    /* How far above s_i the masses of a row may add up, relatively, and be forgiven. */
+    #define PROXSDCA_FORGIVEN 1e-12
+    """
+    const double FORGIVEN "PROXSDCA_FORGIVEN"
+
+
+cdef enum:
+    ROOMS = 7       # vectors of k numbers that an example needs
+
+
+def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const double[::1] w,
+                    Duals alpha, double[::1] touched, double[:, ::1] scratch, double lam,
+                    double eta=0.0):
+    """Evaluate P(w) and D(alpha).
+
+    Parameters
+    ----------
+    storage : Rows
+        One row for each example, or for each of its classes.
+    term, map, delta, weight
+        The loss, g, the costs and the weights, as in `BlockEpoch`.
+    w : array
+        Flattened.
+    alpha : Duals
+    touched : array
+        Overwritten: v = sum_i X_i alpha_i / (lam n), flattened.
+    scratch : (len(touched), 2) array
+        Overwritten.
+    lam : float
+    eta : float
+        A bound on what one operation may lose to underflow; 0 if none does.
+
+    Returns
+    -------
+    primal, dual : float
+    error_primal, error_dual : float
+        Bounds on their rounding errors.
+    infeasible : int
+        The first example whose alpha lies outside the domain of phi*, or -1.
+    underflow : bool
+        Whether an operation lost digits to underflow; then only the bounds of a call with
+        eta = 2^-1074 hold.
+    """
+    cdef fenv_t environment
+    cdef Objective o
+    cdef Py_ssize_t infeasible = -1
+    feholdexcept(&environment)      # the flags are read here, and must not show outside
+    try:
+        _evaluate(storage, term, map, delta, weight, w, alpha, touched, scratch, lam, eta, &o,
+                  &infeasible)
+        return (o.primal, o.dual, o.error_primal, o.error_dual, infeasible,
+                fetestexcept(FE_UNDERFLOW) != 0)
+    finally:
+        fesetenv(&environment)
+
+
+cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] costs,
+                   const double[::1] weight, const double[::1] w, Duals alpha,
+                   double[::1] touched, double[:, ::1] scratch, double lam, double eta,
+                   Objective* o, Py_ssize_t* infeasible) except -1:
+    cdef Py_ssize_t n = alpha.n, widest = alpha.widest, i, j, y, k, first, unseen = 0
+    cdef bint explicit = alpha.k == 0
+    cdef double[::1] rooms = np.zeros(ROOMS * widest)
+    cdef double[::1] ones = np.ones(widest)
+    cdef double* a = &rooms[0]                  # alpha_i, then beta
+    cdef double* z = &rooms[widest]
+    cdef double* carry = &rooms[2 * widest]     # then how far off z may be
+    cdef double* size = &rooms[3 * widest]
+    cdef double* active = &rooms[4 * widest]
+    cdef const double* delta
+    cdef double s = 1, off, worst_off = 0, worst_z, excess
+    cdef Sum losses = Sum(0, 0, 0, 0), conjugates = Sum(0, 0, 0, 0), mass
+    cdef double error_loss = 0, error_conjugate = 0
+    cdef Values v
+    with nogil:
+        clear_sums(touched, scratch)
+        for i in range(n):
+            y, k, first = alpha.target_view[i], alpha.size(i), alpha.first(i)
+            if weight is not None:
+                s = weight[i]
+            alpha.read(i, a)
+            mass = Sum(0, 0, 0, 0)
+            for j in range(k):
+                add(&mass, a[j])
+                a[j] = -a[j]
+            a[y] = result(&mass)
+            off = 2 * UNIT if weight is None else 16 * UNIT
+            excess = a[y] / s - 1 if s > 0 else (0.0 if a[y] == 0 else 1.0)
+            if excess > FORGIVEN:
+                infeasible[0] = i
+                return 0
+            off += fmax(excess, 0)
+            worst_off = fmax(worst_off, off)
+            if explicit:
+                for j in range(k):
+                    z[j] = row_pass(storage, first + j, &w[0], a[j], &touched[0], &scratch[0, 0],
+                                    &carry[j], &size[j], eta, &unseen)
+            else:
+                block_pass(storage, i, &w[0], k, a, active, &touched[0], &scratch[0, 0], z,
+                           carry, size, eta, &unseen)
+            if s == 0:
+                continue
+            worst_z = 0
+            for j in range(k):
+                worst_z = fmax(worst_z, carry[j])
+                a[j] = -a[j] / s if j != y else 0.0
+            a[y] = fmax(1 - result(&mass) / s, 0)
+            if costs is None:
+                ones[y] = 0
+                delta = &ones[0]
+            else:
+                delta = &costs[first if explicit else y * k]
+            # phi is 1-Lipschitz in z_y and in the other z_j together
+            add(&losses, s * term.phi(y, delta, z, k))
+            error_loss += s * (2 * worst_z + term.phi_error(y, delta, z, k) + (k + 4) * eta)
+            add(&conjugates, s * term.omega(y, delta, a, k))
+            error_conjugate += s * (term.omega_error(y, delta, a, k, off) + (k + 4) * eta)
+            ones[y] = 1
+        close_sums(storage, touched, scratch, eta)
+        v = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
+        scale_by(v, touched.shape[0], 1 / (lam * n), worst_off / UNIT, eta)
+        o.primal = mean(&losses, n, error_loss, eta, &o.error_primal)
+        with_g(o, map, &w[0], w.shape[0], lam, eta)
+        o.dual = -mean(&conjugates, n, error_conjugate, eta, &o.error_dual)
+        with_g_conjugate(o, map, v, touched.shape[0], lam, eta)
+    return 0
+
+
+cdef inline double mean(Sum* sum, Py_ssize_t n, double error_sum, double eta,
+                        double* error) noexcept nogil:
+    cdef double total = result(sum)
+    error[0] = (error_sum * (1 + n * UNIT) + rounding(total, sum.size, n)) / n
+    error[0] += 4 * UNIT * sum.size / n + 4 * eta
+    return total / n
+
+
+cdef inline void some_products(const double* values, const Py_ssize_t* columns, Py_ssize_t count,
+                               const double* w, Py_ssize_t k, Py_ssize_t c, int lanes, double* z,
+                               double* carry, double* size) noexcept nogil:
+    """Add up values_e w[columns_e, c ... c + lanes - 1], with carries; lanes <= 4."""
+    cdef double total[4]
+    cdef double lost[4]
+    cdef double reach[4]
+    cdef double x, p, t, q
+    cdef const double* row
+    cdef Py_ssize_t e
+    cdef int lane
+    for lane in range(lanes):
+        total[lane], lost[lane], reach[lane] = z[c + lane], carry[c + lane], size[c + lane]
+    for e in range(count):
+        x = values[e]
+        row = w + columns[e] * k + c
+        for lane in range(lanes):
+            p = x * row[lane]
+            t = total[lane] + p
+            q = t - total[lane]
+            lost[lane] += (total[lane] - (t - q)) + (p - q)
+            total[lane] = t
+            reach[lane] += fabs(p)
+    for lane in range(lanes):
+        z[c + lane], carry[c + lane], size[c + lane] = total[lane], lost[lane], reach[lane]
+
+
+cdef inline int block_pass(Rows storage, Py_ssize_t i, const double* w, Py_ssize_t k,
+                           const double* a, double* active, double* touched, double* scratch,
+                           double* z, double* off, double* size, double eta,
+                           Py_ssize_t* unseen) except -1 nogil:
+    """z = x_i^T w for every class, bounds on their errors, and touched += x_i a^T."""
+    cdef Py_ssize_t columns[BLOCK]
+    cdef double values[BLOCK]
+    cdef Py_ssize_t* moved = <Py_ssize_t*>active
+    cdef Py_ssize_t entry = 0, m, c, e, at, count, entries = 0, n_moved = 0
+    cdef double x
+    for c in range(k):
+        z[c] = off[c] = size[c] = 0
+        if a[c] != 0:
+            moved[n_moved] = c
+            n_moved += 1
+    while True:
+        count = storage.read(i, entry, columns, values)
+        c = 0
+        while c + 4 <= k:
+            some_products(values, columns, count, w, k, c, 4, z, off, size)
+            c += 4
+        if k - c >= 2:
+            some_products(values, columns, count, w, k, c, 2, z, off, size)
+            c += 2
+        if k - c >= 1:
+            some_products(values, columns, count, w, k, c, 1, z, off, size)
+        for e in range(count):
+            x, at = values[e], columns[e] * k
+            for m in range(n_moved):
+                add_at(touched, scratch, at + moved[m], x * a[moved[m]])
+        entries += count
+        entry += count
+        unseen[0] += (count + 1) * k
+        if unseen[0] > PATIENCE:
+            unseen[0] = 0
+            poll()
+        if count < BLOCK:
+            break
+    for c in range(k):
+        z[c] += off[c]
+        off[c] = rounding(z[c], size[c], entries) + entries * eta
+    return 0
+
+
+def accumulate(Rows storage, Duals alpha, double[::1] out):
+    """out = sum_i X_i alpha_i, flattened."""
+    cdef Py_ssize_t columns[BLOCK]
+    cdef double values[BLOCK]
+    cdef double[::1] room = np.zeros(alpha.widest)
+    cdef Py_ssize_t i, j, y, k, e, r, entry, first, count, unseen = 0
+    cdef bint explicit = alpha.k == 0
+    cdef Sum mass
+    out[:] = 0
+    with nogil:
+        for i in range(alpha.n):
+            y, k, first = alpha.target_view[i], alpha.size(i), alpha.first(i)
+            alpha.read(i, &room[0])
+            mass = Sum(0, 0, 0, 0)
+            for j in range(k):
+                add(&mass, room[j])
+                room[j] = -room[j]
+            if result(&mass) == 0:
+                continue
+            room[y] = result(&mass)
+            for r in range(k if explicit else 1):
+                entry = 0
+                while True:
+                    count = storage.read(first + r if explicit else i, entry, columns, values)
+                    for e in range(count):
+                        if explicit:
+                            out[columns[e]] += values[e] * room[r]
+                        else:
+                            for j in range(k):
+                                out[columns[e] * k + j] += values[e] * room[j]
+                    entry += count
+                    unseen += (count + 1) * (1 if explicit else k)
+                    if unseen > PATIENCE:
+                        unseen = 0
+                        poll()
+                    if count < BLOCK:
+                        break
+
+
+def at_zero(VectorLoss term, delta, weight, Duals alpha):
+    """Set alpha_i = -s_i phi'(0), which belongs to w = 0."""
+    cdef const double[::1] costs = delta
+    cdef const double[::1] s = weight
+    cdef double[::1] zeros = np.zeros(alpha.widest)
+    cdef double[::1] ones = np.ones(alpha.widest)
+    cdef double[::1] beta = np.zeros(alpha.widest)
+    cdef const double* cost
+    cdef Py_ssize_t i, j, y, k
+    cdef bint kept = True
+    for i in range(alpha.n):
+        y, k = alpha.target_view[i], alpha.size(i)
+        ones[y] = 0
+        cost = &ones[0]
+        if costs is not None:
+            cost = &costs[alpha.first(i) if alpha.k == 0 else y * k]
+        term.attain(y, cost, &zeros[0], k, &beta[0])
+        ones[y] = 1
+        if s is not None:
+            for j in range(k):
+                beta[j] *= s[i]
+        kept = kept and alpha.write(i, &beta[0])
+    if not kept:
+        raise MemoryError
+
+
+def restore(Duals alpha, Duals other, rows):
+    """alpha_i = other_i for the rows of the mask."""
+    cdef const unsigned char[::1] mask = rows.view(np.uint8)
+    cdef double[::1] mass = np.zeros(alpha.widest)
+    cdef Py_ssize_t i
+    for i in range(alpha.n):
+        if mask[i]:
+            other.read(i, &mass[0])
+            if not alpha.write(i, &mass[0]):
+                raise MemoryError

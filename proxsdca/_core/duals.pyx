@@ -1,0 +1,252 @@
+"""alpha for vector-valued losses, dense or compact; see duals.pxd."""
+
+import numpy as np
+from scipy import sparse
+
+from libc.math cimport fabs
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from .rows cimport BLOCK, Rows
+from .sums cimport Sum, add, result
+
+
+cdef class Duals:
+    """alpha = 0 for n examples.
+
+    Parameters
+    ----------
+    target : (n,) array of intp
+        y, each below the number of classes of its example.
+    k : int
+        The number of classes; 0 where offsets say it.
+    offsets : (n + 1,) array of intp or None
+    """
+
+    def __init__(self, target, Py_ssize_t k, offsets=None):
+        self.n, self.k = len(target), k
+        self.target, self.offsets = target, offsets
+        self.target_view = target
+        if offsets is not None:
+            self.offsets_view = offsets
+        self.widest = k if k else int(np.diff(offsets).max())
+
+    cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil:
+        pass
+
+    cdef bint write(self, Py_ssize_t i, const double* mass) noexcept nogil:
+        return False
+
+    def like(self):
+        """alpha = 0, for the same examples."""
+        return type(self)(self.target, self.k, self.offsets)
+
+    def assign(self, Duals other):
+        """Take the values of another alpha."""
+        cdef Py_ssize_t i
+        cdef bint kept = True
+        cdef double[::1] mass = np.zeros(self.widest)
+        with nogil:
+            for i in range(self.n):
+                other.read(i, &mass[0])
+                kept = kept and self.write(i, &mass[0])
+        if not kept:
+            raise MemoryError
+
+    def load(self, Rows alpha, weight):
+        """Take the rows of an (m, k) alpha from outside, m <= n.
+
+        Returns the first (i, j, value, reason) that is not as it should be, or None.
+        """
+        cdef double[::1] row = np.zeros(self.widest)
+        cdef Py_ssize_t columns[BLOCK]
+        cdef double values[BLOCK]
+        cdef Py_ssize_t i, e, entry, count
+        for i in range(alpha.n):
+            row[:] = 0
+            entry = 0
+            while True:
+                count = alpha.read(i, entry, columns, values)
+                for e in range(count):
+                    row[columns[e]] += values[e]
+                entry += count
+                if count < BLOCK:
+                    break
+            if bad := self._take(i, row, weight):
+                return bad
+        return None
+
+    def load_flat(self, const double[::1] alpha, weight):
+        """As `load`, for the examples whose rows, stacked, alpha has."""
+        cdef double[::1] row = np.zeros(self.widest)
+        cdef Py_ssize_t i = 0
+        while i < self.n and self.first(i) + self.size(i) <= alpha.shape[0]:
+            memcpy(&row[0], &alpha[self.first(i)], self.size(i) * sizeof(double))
+            if bad := self._take(i, row, weight):
+                return bad
+            i += 1
+        return None
+
+    def _take(self, Py_ssize_t i, double[::1] row, weight):
+        """Keep a row of alpha, or say why not."""
+        cdef Py_ssize_t j, y = self.target_view[i]
+        cdef Sum mass = Sum(0, 0, 0, 0)
+        cdef double at_y = row[y], s = 1 if weight is None else weight[i], total
+        for j in range(self.size(i)):
+            if j == y:
+                continue
+            if row[j] > 0:
+                return i, j, row[j], "a number <= 0 is needed for a class other than the target"
+            row[j] = 0 - row[j]
+            add(&mass, row[j])
+        total = result(&mass)
+        if fabs(at_y - total) > 1e-12 * (fabs(at_y) + total + s):
+            return i, y, at_y, f"{total!r} is needed, so that the row sums to 0"
+        if total > s * (1 + 1e-12):
+            return i, y, at_y, f"at most {s!r} is needed, to be in the domain of phi*"
+        if not self.write(i, &row[0]):
+            raise MemoryError
+        return None
+
+    def export(self, bint compressed):
+        """alpha as an array: (n, k), CSR where `compressed`; with offsets, stacked."""
+        cdef double[::1] row = np.zeros(self.widest)
+        cdef Py_ssize_t i, j, y, count, used = 0
+        cdef Sum others
+        cdef double[::1] values
+        cdef int32_t[::1] indices
+        cdef Py_ssize_t[::1] indptr
+        if compressed:
+            begins = np.zeros(self.n + 1, np.intp)
+            indptr = begins
+            for i in range(self.n):
+                self.read(i, &row[0])
+                count = 0
+                for j in range(self.size(i)):
+                    count += row[j] != 0
+                indptr[i + 1] = indptr[i] + (count + 1 if count else 0)
+            used = indptr[self.n]
+            data, columns = np.zeros(used), np.zeros(used, np.int32)
+            values, indices = data, columns
+            used = 0
+        else:
+            data = np.zeros(self.n * self.k if self.k else int(self.offsets[self.n]))
+            values = data
+        for i in range(self.n):
+            self.read(i, &row[0])
+            y, count = self.target_view[i], self.size(i)
+            others = Sum(0, 0, 0, 0)
+            for j in range(count):
+                add(&others, row[j])
+            for j in range(count):
+                if compressed:
+                    if row[j] != 0 or (j == y and result(&others) != 0):
+                        values[used] = result(&others) if j == y else -row[j]
+                        indices[used] = j
+                        used += 1
+                else:
+                    values[self.first(i) + j] = result(&others) if j == y else 0 - row[j]
+        if compressed:
+            if used < 2**31:
+                begins = begins.astype(np.int32)
+            return sparse.csr_array((data, columns, begins), shape=(self.n, self.k))
+        return data.reshape(self.n, self.k) if self.k else data
+
+
+cdef class DenseDuals(Duals):
+    """Every number, one after the other."""
+
+    def __init__(self, target, Py_ssize_t k, offsets=None):
+        super().__init__(target, k, offsets)
+        self.mass = np.zeros(self.n * k if k else int(offsets[len(offsets) - 1]))
+
+    @property
+    def nbytes(self):
+        return self.mass.nbytes
+
+    @property
+    def flat(self):
+        """The masses themselves, 0 at every y."""
+        return np.asarray(self.mass)
+
+    cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil:
+        memcpy(mass, &self.mass[self.first(i)], self.size(i) * sizeof(double))
+
+    cdef bint write(self, Py_ssize_t i, const double* mass) noexcept nogil:
+        memcpy(&self.mass[self.first(i)], mass, self.size(i) * sizeof(double))
+        self.mass[self.first(i) + self.target_view[i]] = 0
+        return True
+
+
+cdef class CompactDuals(Duals):
+    """Only what is not 0: a span of a growing pool for each row."""
+
+    def __cinit__(self, target, *args, **kwargs):
+        self.spans = <Span*>calloc(max(1, len(target)), sizeof(Span))
+        if self.spans == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.spans)
+        free(self.pool)
+
+    @property
+    def nbytes(self):
+        return self.n * sizeof(Span) + self.capacity * sizeof(Entry)
+
+    cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil:
+        cdef Entry* entry = self.pool + self.spans[i].first
+        cdef Py_ssize_t e
+        memset(mass, 0, self.size(i) * sizeof(double))
+        for e in range(self.spans[i].count):
+            mass[entry[e].j] = entry[e].mass
+
+    cdef bint write(self, Py_ssize_t i, const double* mass) noexcept nogil:
+        cdef Py_ssize_t j, y = self.target_view[i], k = self.size(i), count = 0
+        cdef Entry* entry
+        for j in range(k):
+            count += mass[j] != 0
+        count -= mass[y] != 0
+        if count > self.spans[i].capacity and not self.make_room(i, count):
+            return False
+        entry = self.pool + self.spans[i].first
+        self.spans[i].count = count
+        count = 0
+        for j in range(k):
+            if mass[j] != 0 and j != y:
+                entry[count].mass, entry[count].j = mass[j], j
+                count += 1
+        return True
+
+    cdef bint make_room(self, Py_ssize_t i, Py_ssize_t count) noexcept nogil:
+        """A span of at least that many entries, at the end of the pool."""
+        cdef Py_ssize_t wanted = count + count // 4 if count > 4 else count + 1, larger
+        cdef void* moved
+        self.wasted += self.spans[i].capacity
+        self.spans[i].capacity = self.spans[i].count = 0
+        if self.used + wanted > self.capacity and self.wasted > self.used // 4:
+            self.compact()
+        if self.used + wanted > self.capacity:
+            larger = self.capacity + self.capacity // 4 + wanted + 1024
+            moved = realloc(self.pool, larger * sizeof(Entry))
+            if moved == NULL:
+                return False
+            self.pool, self.capacity = <Entry*>moved, larger
+        self.spans[i].first, self.spans[i].capacity = self.used, wanted
+        self.used += wanted
+        return True
+
+    cdef void compact(self) noexcept nogil:
+        """Close the gaps that rows left behind when they moved; only with memory for a copy."""
+        cdef Entry* pool = <Entry*>malloc(self.capacity * sizeof(Entry))
+        cdef Py_ssize_t i, used = 0
+        if pool == NULL:
+            return
+        for i in range(self.n):
+            if self.spans[i].count:
+                memcpy(pool + used, self.pool + self.spans[i].first,
+                       self.spans[i].count * sizeof(Entry))
+            self.spans[i].first = used
+            used += self.spans[i].capacity
+        free(self.pool)
+        self.pool, self.used, self.wasted = pool, used, 0

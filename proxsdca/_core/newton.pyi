@@ -1,0 +1,47 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from .duals import Duals
+from .rows import Rows
+from .vector_losses import VectorLoss
+
+class Newton:
+    def __init__(
+        self,
+        rows: Rows,
+        term: VectorLoss,
+        delta: NDArray[np.float64] | None,
+        weight: NDArray[np.float64] | None,
+        duals: Duals,
+        lam: float,
+    ) -> None: ...
+    @staticmethod
+    def blocked_for(d: int, width: int) -> bool: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def touched(self) -> int: ...
+    @property
+    def free(self) -> int: ...
+    @property
+    def rebuild(self) -> float: ...
+    def margins(self, w: NDArray[np.float64], z: NDArray[np.float64]) -> None: ...
+    def respond(
+        self,
+        z: NDArray[np.float64],
+        dz: NDArray[np.float64] | None,
+        t: float,
+        base: Duals,
+        mu: float,
+        out: Duals | None,
+    ) -> tuple[float, float, float]: ...
+    def curve(self, beta: Duals, mu: float, precondition: bool) -> None: ...
+    def product(self, x: NDArray[np.float64], out: NDArray[np.float64]) -> None: ...
+    def precondition(self, r: NDArray[np.float64], out: NDArray[np.float64]) -> None: ...
+    def solve(
+        self, gradient: NDArray[np.float64], x: NDArray[np.float64], accuracy: float, most: int
+    ) -> int: ...
+
+def dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float: ...

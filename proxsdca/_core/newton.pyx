@@ -1,0 +1,516 @@
+"""Second-order ascent for vector-valued losses with g(w) = |w|^2 / 2.
+
+A proximal step on the dual, max over alpha of D(alpha) - mu/2 1/n sum_i s_i |beta_i - beta0_i|^2,
+has the smooth primal
+
+    F(w) = lam/2 |w|^2 + 1/n sum_i s_i max over beta of [beta^T (delta + z) - z_y - omega ...
+                                                         - mu/2 |beta - beta0_i|^2],   z = X_i^T w,
+
+whose inner solutions are the `best` of the loss, and whose Hessian is lam I + 1/n sum_i s_i X_i J_i
+X_i^T with the losses' `bend` for J_i: only examples whose beta is not at a corner count.  For a
+smooth loss mu = 0 does, and F is P itself.  Here are the passes that Newton's method needs, and
+the conjugate gradients for its equations; `_newton.py` has the order of the calls.
+"""
+
+import numpy as np
+
+from libc.math cimport fmax, sqrt
+from libc.string cimport memcpy
+
+from .blocks cimport margins, total
+from .duals cimport Duals
+from .regs cimport L2Map
+from .rows cimport (
+    AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, Strided32, Strided64,
+    column, span, value,
+)
+from .signals cimport PATIENCE, poll
+from .sums cimport Sum, add, result
+from .vector_losses cimport VectorLoss
+
+
+cdef enum:
+    MOST_BLOCKS = 4_000_000     # numbers in the blocks of the preconditioner, beyond which it is
+    MOST_WORK = 200_000_000     # diagonal; products that go into them
+    TASK_MARGINS = 1
+    TASK_CURVE = 2
+    TASK_BLOCKS = 3
+
+
+cdef extern from *:
+    """
+    /* beta_j below this add nothing to the Hessian that Newton's method would miss. */
+    #define PROXSDCA_NEGLIGIBLE 1e-10
+    """
+    const double NEGLIGIBLE "PROXSDCA_NEGLIGIBLE"
+
+
+cdef class Newton:
+    """The passes over X.
+
+    Parameters
+    ----------
+    rows, term, delta, weight
+        As in `BlockEpoch`.
+    duals : Duals
+        The examples; its alpha does not matter.
+    lam : float
+    """
+
+    cdef Rows rows
+    cdef VectorLoss term
+    cdef L2Map plain
+    cdef const double[::1] delta, weight
+    cdef Duals shape
+    cdef double lam, mu
+    cdef bint explicit, blocked
+    cdef readonly Py_ssize_t dim        # numbers in w
+    cdef readonly Py_ssize_t touched    # nonzeros read
+    cdef readonly Py_ssize_t free       # examples with curvature
+    cdef readonly double rebuild        # how many steps of `solve` a preconditioner costs
+    cdef Py_ssize_t width               # columns of w: k, or 1 where X_i is explicit
+    # The curvature of the free examples: which they are, and beta on its support.
+    cdef Py_ssize_t[::1] example, start, classes
+    cdef double[::1] beta, blocks
+    cdef double[::1] ones, rooms
+
+    def __init__(self, Rows rows, VectorLoss term, delta, weight, Duals duals, double lam):
+        self.rows, self.term, self.plain = rows, term, L2Map()
+        self.delta, self.weight, self.shape, self.lam = delta, weight, duals, lam
+        self.explicit = duals.k == 0
+        self.width = 1 if self.explicit else duals.k
+        self.dim = rows.d * self.width
+        self.blocked = Newton.blocked_for(rows.d, self.width)
+        self.ones, self.rooms = np.ones(duals.widest), np.zeros(6 * duals.widest)
+        self.blocks = np.zeros(self.dim * rows.d if self.blocked else self.dim)
+
+    @staticmethod
+    def blocked_for(Py_ssize_t d, Py_ssize_t width):
+        """Whether the preconditioner has whole blocks, for w with so many rows and columns."""
+        return d * width * d <= MOST_BLOCKS
+
+    @property
+    def entries(self):
+        """Numbers in all z together."""
+        cdef Py_ssize_t last = self.shape.n - 1
+        return self.shape.first(last) + self.shape.size(last)
+
+    def margins(self, const double[::1] w, double[::1] z):
+        """z = X_i^T w for every example."""
+        self.touched += self.rows.nnz
+        self._pass(TASK_MARGINS, w, z)
+
+    def respond(self, const double[::1] z, dz, double t, Duals base, double mu, Duals out):
+        """The beta that attain the losses at z + t dz, into `out` where that is not None.
+
+        Returns
+        -------
+        smooth : float
+            The mean of the smoothed losses.
+        loss, conjugate : float
+            The means of s_i phi and of s_i omega.
+        """
+        cdef const double[::1] direction = dz
+        cdef Py_ssize_t i, j, k, y, first, widest = self.shape.widest
+        cdef double* at = &self.rooms[0]
+        cdef double* beta = at + widest
+        cdef double* old = at + 2 * widest
+        cdef double* room = at + 3 * widest
+        cdef const double* delta
+        cdef double s = 1, smoothed, square, omega
+        cdef Sum smooth = Sum(0, 0, 0, 0), loss = Sum(0, 0, 0, 0), conjugate = Sum(0, 0, 0, 0)
+        cdef Py_ssize_t n = self.shape.n, unseen = 0
+        cdef bint kept = True
+        with nogil:
+            for i in range(n):
+                k, y, first = self.shape.size(i), self.shape.target_view[i], self.shape.first(i)
+                if self.weight is not None:
+                    s = self.weight[i]
+                    if s == 0:
+                        continue
+                for j in range(k):
+                    at[j] = z[first + j]
+                    if direction is not None:
+                        at[j] += t * direction[first + j]
+                self.ones[y] = 0
+                delta = &self.ones[0]
+                if self.delta is not None:
+                    delta = &self.delta[first if self.explicit else y * k]
+                smoothed = self.term.phi(y, delta, at, k)
+                add(&loss, s * smoothed)
+                if mu > 0:
+                    base.read(i, old)
+                    if s != 1:
+                        for j in range(k):
+                            old[j] /= s
+                    old[y] = fmax(1 - total(old, k), 0)
+                    self.term.best(y, delta, old, at, mu, k, beta, room)
+                    square = smoothed = 0
+                    for j in range(k):
+                        square += (beta[j] - old[j]) * (beta[j] - old[j])
+                        smoothed += beta[j] * (at[j] - at[y])
+                    omega = self.term.omega(y, delta, beta, k)
+                    smoothed -= omega + 0.5 * mu * square
+                    add(&conjugate, s * omega)
+                elif out is not None:
+                    self.term.attain(y, delta, at, k, beta)
+                    add(&conjugate, s * self.term.omega(y, delta, beta, k))
+                add(&smooth, s * smoothed)
+                self.ones[y] = 1
+                if out is not None:
+                    if s != 1:
+                        for j in range(k):
+                            beta[j] *= s
+                    kept = kept and out.write(i, beta)
+                unseen += k
+                if unseen > PATIENCE:
+                    unseen = 0
+                    poll()
+        if not kept:
+            raise MemoryError
+        return result(&smooth) / n, result(&loss) / n, result(&conjugate) / n
+
+    def curve(self, Duals beta, double mu, bint precondition):
+        """Take the Hessian at this beta, and make a preconditioner of it if that is asked for."""
+        cdef Py_ssize_t i, j, k, y, n = self.shape.n, used = 0, count = 0, support
+        cdef double* b = &self.rooms[0]
+        cdef double s = 1
+        cdef Py_ssize_t round
+        self.mu = mu
+        for round in range(2):
+            if round == 1:
+                self.example, self.start = np.zeros(count, np.intp), np.zeros(count + 1, np.intp)
+                self.classes, self.beta = np.zeros(used, np.intp), np.zeros(used)
+            used = count = 0
+            for i in range(n):
+                k, y = self.shape.size(i), self.shape.target_view[i]
+                if self.weight is not None:
+                    s = self.weight[i]
+                    if s == 0:
+                        continue
+                beta.read(i, b)
+                for j in range(k):
+                    b[j] /= s
+                b[y] = fmax(1 - total(b, k), 0)
+                support = 0
+                for j in range(k):
+                    b[j] = b[j] if b[j] > NEGLIGIBLE else 0.0
+                    support += b[j] > 0
+                if support < 2:
+                    continue
+                if round == 1:
+                    self.example[count] = i
+                    for j in range(k):
+                        if b[j] > 0:
+                            self.classes[used] = j
+                            self.beta[used] = b[j]
+                            used += 1
+                    self.start[count + 1] = used
+                else:
+                    used += support
+                count += 1
+        self.free = count
+        if not precondition:
+            return
+        self.blocks[:] = 0
+        self._pass(TASK_BLOCKS, None, self.blocks)
+        if self.blocked:
+            for j in range(self.width):
+                factorise(&self.blocks[j * self.rows.d * self.rows.d], self.rows.d, self.lam)
+        else:
+            for j in range(self.dim):
+                self.blocks[j] += self.lam
+
+    def solve(self, const double[::1] gradient, double[::1] x, double accuracy, Py_ssize_t most):
+        """x = -H^-1 gradient, to a part of its size in the preconditioner's norm.
+
+        Returns the number of steps of the method of conjugate gradients.
+        """
+        cdef Py_ssize_t j, step = 0, dim = self.dim
+        cdef double[::1] r = np.negative(gradient)
+        cdef double[::1] p = np.zeros(dim)
+        cdef double[::1] Hp = np.zeros(dim)
+        cdef double[::1] z = np.zeros(dim)
+        cdef double rz, last, first, bend, a
+        x[:] = 0
+        self.precondition(r, z)
+        p[:] = z
+        rz = first = inner(&r[0], &z[0], dim)
+        while step < most and rz > accuracy * accuracy * first and rz > 0:
+            self.product(p, Hp)
+            bend = inner(&p[0], &Hp[0], dim)
+            if not bend > 0:
+                break
+            a = rz / bend
+            for j in range(dim):
+                x[j] += a * p[j]
+                r[j] -= a * Hp[j]
+            self.precondition(r, z)
+            last, rz = rz, inner(&r[0], &z[0], dim)
+            for j in range(dim):
+                p[j] = z[j] + rz / last * p[j]
+            step += 1
+        return step
+
+    def product(self, const double[::1] x, double[::1] out):
+        """out = H x."""
+        cdef Py_ssize_t j
+        out[:] = 0
+        self._pass(TASK_CURVE, x, out)
+        for j in range(self.dim):
+            out[j] += self.lam * x[j]
+
+    def precondition(self, const double[::1] r, double[::1] out):
+        """out = M^-1 r: block by block, on the w whose columns add up to 0, where w* is."""
+        cdef Py_ssize_t j, c, d = self.rows.d, k = self.width
+        cdef double[::1] part = np.empty(d)
+        memcpy(&out[0], &r[0], self.dim * sizeof(double))
+        centre(&out[0], d, k)
+        if not self.blocked:
+            for j in range(self.dim):
+                out[j] /= self.blocks[j]
+        else:
+            for c in range(k):
+                for j in range(d):
+                    part[j] = out[j * k + c]
+                substitute(&self.blocks[c * d * d], d, &part[0])
+                for j in range(d):
+                    out[j * k + c] = part[j]
+        centre(&out[0], d, k)
+
+    def _pass(self, int task, const double[::1] x, double[::1] out):
+        cdef Rows rows = self.rows
+        if isinstance(rows, CSR32i32):
+            sweep(self, <CSR32i32>rows, task, x, out)
+        elif isinstance(rows, CSR64i32):
+            sweep(self, <CSR64i32>rows, task, x, out)
+        elif isinstance(rows, CSR32i64):
+            sweep(self, <CSR32i64>rows, task, x, out)
+        elif isinstance(rows, CSR64i64):
+            sweep(self, <CSR64i64>rows, task, x, out)
+        elif isinstance(rows, Dense32):
+            sweep(self, <Dense32>rows, task, x, out)
+        elif isinstance(rows, Dense64):
+            sweep(self, <Dense64>rows, task, x, out)
+        elif isinstance(rows, Strided32):
+            sweep(self, <Strided32>rows, task, x, out)
+        else:
+            sweep(self, <Strided64>rows, task, x, out)
+
+
+cdef int sweep(Newton state, AnyRows rows, int task, const double[::1] x,
+               double[::1] out) except -1:
+    if task == TASK_MARGINS:
+        all_margins(state, rows, x, out)
+    elif task == TASK_CURVE:
+        curve_product(state, rows, x, out)
+    else:
+        curve_blocks(state, rows, out)
+    return 0
+
+
+cdef int all_margins(Newton state, AnyRows rows, const double[::1] w, double[::1] z) except -1:
+    cdef Py_ssize_t i, first, k, unseen = 0
+    with nogil:
+        for i in range(state.shape.n):
+            first, k = state.shape.first(i), state.shape.size(i)
+            margins(rows, state.explicit, i, first, state.plain, &w[0], k, &z[first])
+            unseen += k * rows.d
+            if unseen > 10 * PATIENCE:
+                unseen = 0
+                poll()
+    return 0
+
+
+cdef int curve_product(Newton state, AnyRows rows, const double[::1] x, double[::1] out) except -1:
+    """out += 1/n sum_i s_i X_i J_i X_i^T x."""
+    cdef Py_ssize_t f, i, a, e, at, first, count, support, row, k, unseen = 0, touched = 0
+    cdef Py_ssize_t n = state.shape.n
+    cdef const Py_ssize_t* classes
+    cdef double* t = &state.rooms[0]
+    cdef double* u = t + state.shape.widest
+    cdef double entry, s = 1
+    with nogil:
+        for f in range(state.free):
+            i = state.example[f]
+            k = state.shape.size(i)
+            support = state.start[f + 1] - state.start[f]
+            classes = &state.classes[state.start[f]]
+            if state.weight is not None:
+                s = state.weight[i]
+            row = state.shape.first(i)
+            if state.explicit:
+                for a in range(support):
+                    t[a] = 0
+                    count = span(rows, row + classes[a], &first)
+                    for e in range(count):
+                        t[a] += value(rows, first, e) * x[column(rows, first, e)]
+            elif support == k:
+                margins(rows, False, i, row, state.plain, &x[0], k, t)
+            else:
+                for a in range(support):
+                    t[a] = 0
+                count = span(rows, i, &first)
+                for e in range(count):
+                    entry = value(rows, first, e)
+                    at = column(rows, first, e) * k
+                    for a in range(support):
+                        t[a] += entry * x[at + classes[a]]
+            state.term.bend(&state.beta[state.start[f]], support, state.mu, t, u)
+            for a in range(support):
+                u[a] *= s / n
+            if state.explicit:
+                for a in range(support):
+                    count = span(rows, row + classes[a], &first)
+                    touched += count
+                    for e in range(count):
+                        out[column(rows, first, e)] += value(rows, first, e) * u[a]
+            else:
+                count = span(rows, i, &first)
+                touched += count
+                if support == k:
+                    for e in range(count):
+                        entry = value(rows, first, e)
+                        at = column(rows, first, e) * k
+                        for a in range(k):
+                            out[at + a] += entry * u[a]
+                else:
+                    for e in range(count):
+                        entry = value(rows, first, e)
+                        at = column(rows, first, e) * k
+                        for a in range(support):
+                            out[at + classes[a]] += entry * u[a]
+            unseen += support * (count + 1)
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    state.touched += touched
+    return 0
+
+
+cdef int curve_blocks(Newton state, AnyRows rows, double[::1] out) except -1:
+    """The blocks of H on the diagonal, one for each column of w, or its diagonal alone.
+
+    Where that is too much work, without the examples of little curvature.
+    """
+    cdef Py_ssize_t f, i, a, b, e, at, first, count, support, row, k, d = rows.d, unseen = 0
+    cdef Py_ssize_t n = state.shape.n
+    cdef const Py_ssize_t* classes
+    cdef double* block
+    cdef double* diagonal = &state.rooms[0]
+    cdef double[::1] dense = np.zeros(d)
+    cdef double s = 1, c, entry, least = 0, work
+    cdef double each = <double>rows.nnz / rows.n * (0.5 * d if state.blocked else 1)
+    while True:
+        work = 0
+        for f in range(state.free):
+            support = state.start[f + 1] - state.start[f]
+            state.term.bend_diagonal(&state.beta[state.start[f]], support, state.mu, diagonal)
+            for a in range(support):
+                work += each * (state.mu * diagonal[a] >= least if state.mu > 0
+                                else diagonal[a] >= least)
+        if work <= MOST_WORK or least > 0.2:
+            break
+        least = fmax(1e-8, 4 * least)
+    # the blocks, and their factors, beside two passes over the free examples and four triangles
+    state.rebuild = (work + state.dim * (<double>d * d / 6 if state.blocked else 1.0)) / (
+        2.0 * state.beta.shape[0] * rows.nnz / rows.n + 2.0 * state.dim * (
+            d if state.blocked else 1) + 1)
+    with nogil:
+        for f in range(state.free):
+            i = state.example[f]
+            k = state.shape.size(i)
+            support = state.start[f + 1] - state.start[f]
+            classes = &state.classes[state.start[f]]
+            if state.weight is not None:
+                s = state.weight[i]
+            row = state.shape.first(i)
+            state.term.bend_diagonal(&state.beta[state.start[f]], support, state.mu, diagonal)
+            for a in range(support):
+                c = diagonal[a] * (state.mu if state.mu > 0 else 1)
+                if not (c > 0 and c >= least):
+                    continue
+                c = diagonal[a] * s / n
+                count = span(rows, row + classes[a] if state.explicit else i, &first)
+                if not state.blocked:
+                    for e in range(count):
+                        at = column(rows, first, e)
+                        at = at if state.explicit else at * k + classes[a]
+                        entry = value(rows, first, e)
+                        out[at] += c * entry * entry
+                    continue
+                block = &out[0 if state.explicit else classes[a] * d * d]
+                for e in range(count):
+                    dense[column(rows, first, e)] += value(rows, first, e)
+                for e in range(count):
+                    at = column(rows, first, e)
+                    entry = c * value(rows, first, e)
+                    for b in range(at + 1):
+                        block[at * d + b] += entry * dense[b]
+                for e in range(count):
+                    dense[column(rows, first, e)] = 0
+                unseen += count * d
+                if unseen > 10 * PATIENCE:
+                    unseen = 0
+                    poll()
+    return 0
+
+
+def dot(const double[::1] x, const double[::1] y):
+    """x^T y, the same on every machine."""
+    return inner(&x[0], &y[0], x.shape[0])
+
+
+cdef double inner(const double* x, const double* y, Py_ssize_t count) noexcept nogil:
+    """x^T y, in four partial sums."""
+    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
+    cdef Py_ssize_t j = 0
+    while j + 4 <= count:
+        s0 += x[j] * y[j]
+        s1 += x[j + 1] * y[j + 1]
+        s2 += x[j + 2] * y[j + 2]
+        s3 += x[j + 3] * y[j + 3]
+        j += 4
+    while j < count:
+        s0 += x[j] * y[j]
+        j += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef void centre(double* w, Py_ssize_t d, Py_ssize_t k) noexcept nogil:
+    """Make the columns of w add up to 0."""
+    cdef Py_ssize_t j, c
+    cdef double mean
+    if k == 1:
+        return
+    for j in range(d):
+        mean = 0
+        for c in range(k):
+            mean += w[j * k + c]
+        mean /= k
+        for c in range(k):
+            w[j * k + c] -= mean
+
+
+cdef void factorise(double* A, Py_ssize_t d, double lam) noexcept nogil:
+    """The lower triangle of A becomes L with L L^T = A + lam I."""
+    cdef Py_ssize_t i, j
+    cdef double x
+    for i in range(d):
+        for j in range(i + 1):
+            x = A[i * d + j] - inner(A + i * d, A + j * d, j)
+            if j < i:
+                A[i * d + j] = x / A[j * d + j]
+            else:
+                A[i * d + i] = sqrt(fmax(x + lam, lam))
+
+
+cdef void substitute(const double* L, Py_ssize_t d, double* x) noexcept nogil:
+    """x = (L L^T)^-1 x."""
+    cdef Py_ssize_t i, j
+    for i in range(d):
+        x[i] = (x[i] - inner(L + i * d, x, i)) / L[i * d + i]
+    for i in range(d - 1, -1, -1):
+        x[i] /= L[i * d + i]
+        for j in range(i):
+            x[j] -= L[i * d + j] * x[i]

@@ -1,0 +1,58 @@
+# Losses of k margins z = X_i^T w with a target class y.
+#
+# Both of them are largest values over the probability simplex, so that the dual variable of an
+# example is alpha_i / s_i = e_y - beta with beta in the simplex, and
+#     phi*(-alpha_i / s_i) = omega(beta),   phi(z) = max_beta (beta - e_y)^T z - omega(beta).
+# Everything below is in terms of beta; delta is the column cost(., y), with delta_y = 0.
+
+cimport cython
+
+
+cdef class VectorLoss:
+    cdef readonly double gamma          # phi is (1/gamma)-smooth in the max norm; 0 where it is not
+    cdef readonly double lipschitz      # in the max norm
+    cdef readonly bint sparse           # whether most entries of beta are 0 at a solution
+
+    cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
+                    Py_ssize_t k) noexcept nogil
+    cdef double omega(self, Py_ssize_t y, const double* delta, const double* beta,
+                      Py_ssize_t k) noexcept nogil
+    # The beta that attains phi(z): -u = beta - e_y is a subgradient.
+    cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
+                     double* beta) noexcept nogil
+    # Option I: argmin over beta' of omega(beta') - m^T beta' + q/2 |beta' - beta|_2^2, q > 0.
+    # room has k numbers.
+    cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
+                   double q, Py_ssize_t k, double* new, double* room) noexcept nogil
+    # Option II: argmin over s in [0, 1] of omega(beta + s z) - s m^T z + Q/2 s^2.
+    cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
+                      const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil
+
+    # The derivative of beta' with respect to m, beta' being `best` for q = mu, or `attain` where
+    # mu = 0: its product with t, and its diagonal.  beta' is given on its support.
+    cdef void bend(self, const double* beta, Py_ssize_t k, double mu, const double* t,
+                   double* product) noexcept nogil
+    cdef void bend_diagonal(self, const double* beta, Py_ssize_t k, double mu,
+                            double* diagonal) noexcept nogil
+
+    # Bounds on the rounding errors of phi and omega, the latter where each beta_j, j != y, is
+    # off by a relative error `off`, and beta_y is 1 less the sum of the others.
+    cdef double phi_error(self, Py_ssize_t y, const double* delta, const double* z,
+                          Py_ssize_t k) noexcept nogil
+    cdef double omega_error(self, Py_ssize_t y, const double* delta, const double* beta,
+                            Py_ssize_t k, double off) noexcept nogil
+
+
+@cython.final
+cdef class MulticlassHinge(VectorLoss):
+    cdef readonly object cost
+    cdef readonly object classes
+
+
+@cython.final
+cdef class Softmax(VectorLoss):
+    cdef readonly object classes
+    cdef bint near(self, const double* beta, const double* m, double q, Py_ssize_t k,
+                   double* new, double* log_new) noexcept nogil
+    cdef void far(self, const double* beta, const double* m, double q, Py_ssize_t k,
+                  double* new, double* room) noexcept nogil

@@ -1,0 +1,560 @@
+"""The losses of k margins: multiclass hinge with costs, and softmax.
+
+phi is a function of z = X_i^T w in R^k with the target class y. Section 3.3 of the paper writes
+phi*; its sign is put right here (ERRATA 1). With alpha_i / s_i = e_y - beta, beta in the simplex,
+
+    hinge:    phi(z) = max_j (delta_j - z_y + z_j),   phi*(-alpha_i / s_i) = -delta^T beta,
+    softmax:  phi(z) = log sum_j exp(z_j) - z_y,      phi*(...) = sum_j beta_j log beta_j.
+"""
+
+import numpy as np
+
+from libc.float cimport DBL_MIN
+from libc.math cimport INFINITY, exp, fabs, fmax, fmin, log
+
+from .losses cimport clip, wright_omega, xlogx
+from .losses import OPTIONS
+from .block_step cimport Block, block_step
+from .sums cimport EVALUATION, UNIT, Sum, add, result
+
+
+cdef enum:
+    BATCH = 1024        # classes for which room on the stack is made
+
+
+cdef class VectorLoss:
+    """A loss phi(z) of k margins with a target class y.
+
+    Attributes
+    ----------
+    gamma : float
+        phi is (1/gamma)-smooth in the max norm; 0 where it is not smooth.
+    lipschitz : float
+        The paper's L, in the max norm.
+    sparse : bool
+        Whether most of a dual solution is 0; it is then kept, and returned, as a sparse matrix.
+    """
+
+    parameters = ("classes",)
+    classification = True
+    target_min = -INFINITY
+
+    cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
+                    Py_ssize_t k) noexcept nogil:
+        return INFINITY
+
+    cdef double omega(self, Py_ssize_t y, const double* delta, const double* beta,
+                      Py_ssize_t k) noexcept nogil:
+        return INFINITY
+
+    cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
+                     double* beta) noexcept nogil:
+        pass
+
+    cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
+                   double q, Py_ssize_t k, double* new, double* room) noexcept nogil:
+        pass
+
+    cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
+                      const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil:
+        return 0
+
+    cdef void bend(self, const double* beta, Py_ssize_t k, double mu, const double* t,
+                   double* product) noexcept nogil:
+        pass
+
+    cdef void bend_diagonal(self, const double* beta, Py_ssize_t k, double mu,
+                            double* diagonal) noexcept nogil:
+        pass
+
+    cdef double phi_error(self, Py_ssize_t y, const double* delta, const double* z,
+                          Py_ssize_t k) noexcept nogil:
+        return INFINITY
+
+    cdef double omega_error(self, Py_ssize_t y, const double* delta, const double* beta,
+                            Py_ssize_t k, double off) noexcept nogil:
+        return INFINITY
+
+    @property
+    def name(self):
+        """The name by which `solve` knows the loss."""
+        for name, kind in VECTOR_LOSSES.items():
+            if type(self) is kind:
+                return name
+        return type(self).__name__
+
+    @property
+    def options(self):
+        """The names of the step options that exist for this loss."""
+        fits = {"V": self.gamma > 0, "IV-4L2": self.gamma == 0, "IV-L2": self.gamma == 0}
+        return tuple(option for option in OPTIONS if fits.get(option, True))
+
+    def __repr__(self):
+        given = ((key, getattr(self, key)) for key in self.parameters)
+        values = ", ".join(f"{key}={value!r}" for key, value in given if value is not None)
+        return f"{type(self).__name__}({values})"
+
+    def __eq__(self, other):
+        return type(self) is type(other) and all(
+            np.array_equal(getattr(self, key), getattr(other, key)) for key in self.parameters
+        )
+
+    def __hash__(self):
+        return hash(type(self))
+
+    def __reduce__(self):
+        return type(self), tuple(getattr(self, key) for key in self.parameters)
+
+    def _delta(self, Py_ssize_t k):
+        """cost(., y) as the rows of a matrix."""
+        cost = getattr(self, "cost", None)
+        return np.ascontiguousarray((1 - np.eye(k)) if cost is None else np.asarray(cost, float).T)
+
+    def value(self, z, y):
+        """phi(z) for every row of z, which is (n, k), with its target class y."""
+        return self._rows(0, z, y)
+
+    def conjugate(self, a, y):
+        """phi*(a) = max over z of z^T a - phi(z) for every row; infinity outside its domain.
+
+        The domain is a = beta - e_y with beta in the simplex; 1e-12 are forgiven.
+        """
+        a, y = np.atleast_2d(np.asarray(a, float)), np.atleast_1d(np.asarray(y))
+        beta = a + (np.arange(a.shape[1]) == y[:, None])
+        inside = (np.abs(a.sum(axis=1)) <= 1e-12) & (beta >= -1e-12).all(axis=1)
+        return np.where(inside, self._rows(1, np.clip(beta, 0, 1), y), np.inf)
+
+    def subgradient(self, z, y):
+        """A subgradient of phi at every row of z."""
+        z, y = np.atleast_2d(np.asarray(z, float)), np.atleast_1d(np.asarray(y))
+        return self._rows(2, z, y) - (np.arange(z.shape[1]) == y[:, None])
+
+    def _rows(self, int which, z, y):
+        cdef const double[:, ::1] zs = np.ascontiguousarray(np.atleast_2d(np.asarray(z, float)))
+        cdef Py_ssize_t n = zs.shape[0], k = zs.shape[1], i
+        cdef const Py_ssize_t[::1] ys = np.broadcast_to(
+            np.asarray(y, np.intp).ravel(), (n,)).copy()
+        cdef const double[:, ::1] deltas = self._delta(k)
+        betas = np.zeros((n, k))
+        values = np.zeros(n)
+        cdef double[:, ::1] beta = betas
+        cdef double[::1] value = values
+        for i in range(n):
+            if which == 0:
+                value[i] = self.phi(ys[i], &deltas[ys[i], 0], &zs[i, 0], k)
+            elif which == 1:
+                value[i] = self.omega(ys[i], &deltas[ys[i], 0], &zs[i, 0], k)
+            else:
+                self.attain(ys[i], &deltas[ys[i], 0], &zs[i, 0], k, &beta[i, 0])
+        return betas if which == 2 else values
+
+    def step(self, alpha, m, Py_ssize_t y, double q, option="I", q_R=None):
+        """The new alpha_i / s_i by one of the paper's step options, for X_i = x_i for all classes.
+
+        Parameters
+        ----------
+        alpha : (k,) array
+            The dual variable alpha_i / s_i.
+        m : (k,) array
+            The margins X_i^T w.
+        y : int
+            The target class.
+        q : float
+            s_i |x_i|^2 / (lambda n).
+        option : str
+            One of `options`.
+        q_R : float, optional
+            s_i R^2 / (lambda n), for options IV and V; q where it is not given.
+        """
+        if option not in self.options:
+            raise ValueError(f"option = {option!r} does not exist for loss "
+                             f"{self.name!r}; choices: {', '.join(self.options)}")
+        k = len(m)
+        e_y = np.eye(k)[y]
+        cdef double[::1] margins = np.array(m, float)
+        cdef double[::1] beta = e_y - np.asarray(alpha, float)
+        cdef double[::1] delta = self._delta(k)[y].copy()
+        room = np.zeros((3, k))
+        cdef double[:, ::1] rooms = room
+        cdef Block block
+        block.y, block.k, block.delta = y, k, &delta[0]
+        block.beta, block.m = &beta[0], &margins[0]
+        block.new, block.u, block.room = &rooms[0, 0], &rooms[1, 0], &rooms[2, 0]
+        block.q = max(q, DBL_MIN)
+        block.q_R = block.q if q_R is None else q_R
+        block_step(self, OPTIONS[option], &block)
+        return e_y - room[0]
+
+
+cdef inline double larger(double x, double y) noexcept nogil:
+    return x if x > y else y
+
+
+cdef inline double top_of(const double* x, Py_ssize_t k) noexcept nogil:
+    """max_j x_j, in four partial ones so that comparisons overlap."""
+    cdef double t0 = x[0], t1 = x[0], t2 = x[0], t3 = x[0]
+    cdef Py_ssize_t j = 0
+    while j + 4 <= k:
+        t0 = larger(x[j], t0)
+        t1 = larger(x[j + 1], t1)
+        t2 = larger(x[j + 2], t2)
+        t3 = larger(x[j + 3], t3)
+        j += 4
+    while j < k:
+        t0 = larger(x[j], t0)
+        j += 1
+    return larger(larger(t0, t1), larger(t2, t3))
+
+
+cdef inline Py_ssize_t largest(const double* z, const double* delta, Py_ssize_t k) noexcept nogil:
+    cdef Py_ssize_t j, top = 0
+    for j in range(1, k):
+        if z[j] + delta[j] > z[top] + delta[top]:
+            top = j
+    return top
+
+
+cdef class MulticlassHinge(VectorLoss):
+    """phi(z) = max_j (cost(j, y) - z_y + z_j); phi*(-alpha) = sum_{j != y} alpha_j cost(j, y).
+
+    The domain is alpha_j <= 0 for j != y, sum_j alpha_j = 0, alpha_y <= 1. L = 2 in the max norm.
+
+    Parameters
+    ----------
+    cost : (k, k) array_like, or (rows of X,) array_like, optional
+        cost[j, y] >= 0 of predicting class j where y is true, 0 on the diagonal; by default 1 off
+        it. Classes are numbered in their sorted order. With `offsets`, a cost for each row of X,
+        0 for those that y chooses.
+    classes : array_like, optional
+        All labels in order, where y need not have all of them.
+    """
+
+    parameters = ("cost", "classes")
+
+    def __init__(self, cost=None, classes=None):
+        self.cost = None if cost is None else np.array(cost)
+        self.classes = None if classes is None else np.array(classes)
+        self.gamma, self.lipschitz, self.sparse = 0, 2, True
+
+    cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
+                    Py_ssize_t k) noexcept nogil:
+        cdef double top = z[0] + delta[0]
+        cdef Py_ssize_t j
+        for j in range(1, k):
+            top = larger(z[j] + delta[j], top)
+        return fmax(top - z[y], 0)
+
+    cdef double omega(self, Py_ssize_t y, const double* delta, const double* beta,
+                      Py_ssize_t k) noexcept nogil:
+        cdef Sum total = Sum(0, 0, 0, 0)
+        cdef Py_ssize_t j
+        for j in range(k):
+            if beta[j] != 0:
+                add(&total, -delta[j] * beta[j])
+        return result(&total)
+
+    cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
+                     double* beta) noexcept nogil:
+        cdef Py_ssize_t j, top = largest(z, delta, k)
+        for j in range(k):
+            beta[j] = 0
+        beta[y if z[y] >= z[top] + delta[top] else top] = 1
+
+    cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
+                   double q, Py_ssize_t k, double* new, double* room) noexcept nogil:
+        """The projection of beta + (delta + m) / q onto the simplex.
+
+        With p_j = q beta_j + delta_j + m_j it is [p_j - tau]_+ / q, tau such that they sum to 1.
+        Only p_j > max p - q can be above tau; those go through a heap, largest first.
+        """
+        cdef Py_ssize_t j, top = 0, count = 0, r = 0
+        cdef double peak, total = 0, tau, x, per_q = 1 / q
+        for j in range(k):
+            new[j] = q * beta[j] + delta[j] + m[j]
+        peak = top_of(new, k)
+        for j in range(k):
+            new[j] -= peak
+            if new[j] > -q:
+                room[count] = new[j]
+                count += 1
+                top = j
+        if count <= 1:
+            for j in range(k):
+                new[j] = 0
+            new[top] = 1
+            return
+        for j in range(count // 2 - 1, -1, -1):
+            sink(room, j, count)
+        while count > 0 and (r == 0 or room[0] > (total - q) / r):
+            total += room[0]
+            r += 1
+            count -= 1
+            room[0] = room[count]
+            sink(room, 0, count)
+        tau = (total - q) / r
+        for j in range(k):
+            x = (new[j] - tau) * per_q
+            x = x if x > 0 else 0.0
+            new[j] = x if x < 1 else 1.0
+
+    cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
+                      const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil:
+        cdef double gain = 0
+        cdef Py_ssize_t j
+        for j in range(k):
+            gain += (delta[j] + m[j]) * z[j]
+        return clip(gain / fmax(Q, DBL_MIN), 0, 1)
+
+    cdef void bend(self, const double* beta, Py_ssize_t k, double mu, const double* t,
+                   double* product) noexcept nogil:
+        """(t - mean t) / mu: what a projection onto the simplex does within a face."""
+        cdef double mean = 0
+        cdef Py_ssize_t j
+        for j in range(k):
+            mean += t[j]
+        mean /= k
+        for j in range(k):
+            product[j] = (t[j] - mean) / mu
+
+    cdef void bend_diagonal(self, const double* beta, Py_ssize_t k, double mu,
+                            double* diagonal) noexcept nogil:
+        cdef Py_ssize_t j
+        for j in range(k):
+            diagonal[j] = (1 - 1.0 / k) / mu
+
+    cdef double phi_error(self, Py_ssize_t y, const double* delta, const double* z,
+                          Py_ssize_t k) noexcept nogil:
+        cdef Py_ssize_t j = largest(z, delta, k)
+        # `largest` compares rounded sums
+        return EVALUATION * UNIT * (fabs(delta[j]) + fabs(z[j]) + fabs(z[y]))
+
+    cdef double omega_error(self, Py_ssize_t y, const double* delta, const double* beta,
+                            Py_ssize_t k, double off) noexcept nogil:
+        cdef double size = 0
+        cdef Py_ssize_t j
+        for j in range(k):
+            if beta[j] != 0:
+                size += delta[j] * beta[j]
+        return (EVALUATION * UNIT + off) * size * (1 + k * UNIT)
+
+
+cdef void sink(double* heap, Py_ssize_t j, Py_ssize_t count) noexcept nogil:
+    """Put the number at j where it belongs in a heap with the largest on top."""
+    cdef Py_ssize_t child
+    cdef double x = heap[j]
+    while 2 * j + 1 < count:
+        child = 2 * j + 1
+        if child + 1 < count and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= x:
+            break
+        heap[j] = heap[child]
+        j = child
+    heap[j] = x
+
+
+cdef class Softmax(VectorLoss):
+    """phi(z) = log sum_j exp(z_j) - z_y; gamma = 1 and L = 2 in the max norm.
+
+    phi*(-alpha) = sum_j beta_j log beta_j with beta = e_y - alpha in the simplex.
+
+    Parameters
+    ----------
+    classes : array_like, optional
+        All labels in order, where y need not have all of them.
+    """
+
+    def __init__(self, classes=None):
+        self.classes = None if classes is None else np.array(classes)
+        self.gamma, self.lipschitz, self.sparse = 1, 2, False
+
+    cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
+                    Py_ssize_t k) noexcept nogil:
+        cdef Sum total = Sum(0, 0, 0, 0)
+        cdef double peak = z[0]
+        cdef Py_ssize_t j
+        for j in range(1, k):
+            peak = fmax(peak, z[j])
+        for j in range(k):
+            add(&total, exp(z[j] - peak))
+        return log(result(&total)) + (peak - z[y])
+
+    cdef double omega(self, Py_ssize_t y, const double* delta, const double* beta,
+                      Py_ssize_t k) noexcept nogil:
+        cdef Sum total = Sum(0, 0, 0, 0)
+        cdef Py_ssize_t j
+        for j in range(k):
+            add(&total, xlogx(beta[j]))
+        return result(&total)
+
+    cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
+                     double* beta) noexcept nogil:
+        cdef double peak = z[0], total = 0
+        cdef Py_ssize_t j
+        for j in range(1, k):
+            peak = fmax(peak, z[j])
+        for j in range(k):
+            beta[j] = exp(z[j] - peak)
+            total += beta[j]
+        for j in range(k):
+            beta[j] /= total
+
+    cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
+                   double q, Py_ssize_t k, double* new, double* room) noexcept nogil:
+        """log beta'_j + q beta'_j = m_j + q beta_j - tau, tau such that they sum to 1.
+
+        Newton's method on all log beta'_j and tau at once, from beta, where that is near enough;
+        else on tau alone, for which it cannot fail.
+        """
+        if not self.near(beta, m, q, k, new, room):
+            self.far(beta, m, q, k, new, room)
+
+    cdef bint near(self, const double* beta, const double* m, double q, Py_ssize_t k,
+                   double* new, double* log_new) noexcept nogil:
+        cdef double tau, total, top, bottom, move, square, moved, peak = m[0], old, part
+        cdef double stiff[BATCH]
+        cdef Py_ssize_t j
+        cdef bint inside = True
+        if k > BATCH:
+            return False
+        for j in range(k):
+            peak = fmax(peak, m[j])
+            inside = inside and beta[j] > 1e-300
+        if not inside:          # start half the way from beta to what belongs to m
+            self.attain(0, NULL, m, k, new)
+        for j in range(k):
+            new[j] = beta[j] if inside else 0.5 * (new[j] + beta[j])
+            if not new[j] > 1e-300:
+                return False
+            log_new[j] = log(new[j])
+        for _ in range(20):
+            total = top = bottom = 0
+            for j in range(k):
+                stiff[j] = 1 / (1 + q * new[j])
+                part = new[j] * stiff[j]
+                top += part * ((m[j] - peak) + q * (beta[j] - new[j]) - log_new[j])
+                bottom += part
+                total += new[j]
+            tau = (top + total - 1) / bottom
+            square = moved = total = 0
+            for j in range(k):
+                move = stiff[j] * ((m[j] - peak) + q * (beta[j] - new[j]) - log_new[j] - tau)
+                move = clip(move, -2, 2)
+                old = new[j]
+                log_new[j] += move
+                new[j] = exp(log_new[j])
+                square += fmax(old, new[j]) * move * move
+                moved += fabs(new[j] - beta[j])
+                total += new[j]
+            # what is left after a step of Newton's is of the order of its square
+            if square <= 1e-3 * moved or square <= 1e-24:
+                for j in range(k):
+                    new[j] /= total
+                return True
+        return False
+
+    cdef void far(self, const double* beta, const double* m, double q, Py_ssize_t k,
+                  double* new, double* room) noexcept nogil:
+        """sum_j omega(c_j - tau) = q, with Wright's omega, which is convex in tau."""
+        cdef double peak = -INFINITY, log_q = log(q), tau, total, slope, x, floor
+        cdef Py_ssize_t j
+        for j in range(k):
+            room[j] = m[j] + q * beta[j]
+            peak = fmax(peak, room[j])
+        for j in range(k):
+            room[j] += log_q - peak
+        tau = floor = -q        # where beta'_top = 1, so that the sum is at least 1
+        for _ in range(200):
+            total = slope = 0
+            for j in range(k):
+                x = wright_omega(room[j] - tau)
+                total += x
+                slope += x / (1 + x)
+            x = (total - q) / slope
+            tau = fmax(tau + x, floor)
+            if fabs(x) <= 1e-13 * (1 + fabs(tau)) or fabs(total - q) <= 1e-14 * q:
+                break
+        total = 0
+        for j in range(k):
+            new[j] = wright_omega(room[j] - tau)
+            total += new[j]
+        for j in range(k):
+            new[j] /= total
+
+    cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
+                      const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil:
+        """The root in [0, 1] of an increasing function, by Newton's method within a bracket."""
+        cdef double low = 0, high = 1, s = 0.5, value, slope, gain = 0, x
+        cdef Py_ssize_t j
+        for j in range(k):
+            gain += m[j] * z[j]
+        for _ in range(100):
+            value, slope = Q * s - gain, Q
+            for j in range(k):
+                if z[j] != 0:
+                    x = beta[j] + s * z[j]
+                    x = x if x > DBL_MIN else DBL_MIN
+                    value += z[j] * log(x)
+                    slope += z[j] * z[j] / x
+            if value > 0:
+                high = s
+            else:
+                low = s
+            x = s - value / slope
+            if not low < x < high:
+                x = 0.5 * (low + high)
+            if fabs(x - s) <= 1e-12 * x or high - low <= 1e-15:
+                return x
+            s = x
+        return s
+
+    cdef void bend(self, const double* beta, Py_ssize_t k, double mu, const double* t,
+                   double* product) noexcept nogil:
+        """beta_j (t_j - beta^T t), for mu = 0."""
+        cdef double mean = 0
+        cdef Py_ssize_t j
+        for j in range(k):
+            mean += beta[j] * t[j]
+        for j in range(k):
+            product[j] = beta[j] * (t[j] - mean)
+
+    cdef void bend_diagonal(self, const double* beta, Py_ssize_t k, double mu,
+                            double* diagonal) noexcept nogil:
+        cdef Py_ssize_t j
+        for j in range(k):
+            diagonal[j] = beta[j] * (1 - beta[j])
+
+    cdef double phi_error(self, Py_ssize_t y, const double* delta, const double* z,
+                          Py_ssize_t k) noexcept nogil:
+        cdef double peak = z[0], total = 0, spread = 0, x
+        cdef Py_ssize_t j
+        for j in range(1, k):
+            peak = fmax(peak, z[j])
+        for j in range(k):
+            x = exp(z[j] - peak)
+            total += x
+            spread += x * (peak - z[j]) if x > 0 else 0.0
+        # each exponent is off by its rounding, so that the logarithm is by their mean
+        return EVALUATION * UNIT * (1 + spread / total + log(<double>k) + fabs(peak) + fabs(z[y]))
+
+    cdef double omega_error(self, Py_ssize_t y, const double* delta, const double* beta,
+                            Py_ssize_t k, double off) noexcept nogil:
+        cdef double size = 0, error = 0, h, x
+        cdef Py_ssize_t j
+        off += 8 * UNIT
+        for j in range(k):
+            x = fabs(xlogx(beta[j]))
+            size += x
+            if j != y:
+                error += off * (x + beta[j])
+        # beta_y is off by as much as the others together, and so by `off` at the most
+        x = xlogx(beta[y])
+        h = fmax(fabs(xlogx(fmin(beta[y] + off, 1)) - x), fabs(xlogx(fmax(beta[y] - off, 0)) - x))
+        return (EVALUATION * UNIT * size + error + h) * (1 + k * UNIT)
+
+
+# Every vector-valued loss by its name.
+VECTOR_LOSSES = {
+    "multiclass_hinge": MulticlassHinge,
+    "softmax": Softmax,
+}

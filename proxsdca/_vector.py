@@ -1,0 +1,205 @@
+"""The problem for vector-valued losses: phi_i on R^k, X_i in R^(d x k)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from . import _spec, _validate
+from ._core.block_objective import accumulate, at_zero, evaluate_blocks
+from ._core.duals import CompactDuals, DenseDuals, Duals
+from ._core.map import Map
+from ._core.regs import L2Map
+from ._problem import SIDES, Evaluation, Problem, Room, empty
+from .losses import VectorLoss
+from .regularizers import L1
+
+
+@dataclass(frozen=True)
+class VectorProblem(Problem):
+    """P(w) = 1/n sum_i s_i phi(X_i^T w; y_i) + lam g(w), ready for the core.
+
+    Where x_i serves all k classes, w is (d, k), flattened, and the storage has a row for each
+    example. Else k is 0, w is (d,), and the rows offsets[i] to offsets[i + 1] of the storage are
+    the columns of X_i.
+    """
+
+    k: int = 0
+    offsets: np.ndarray | None = None
+    delta: np.ndarray | None = None  # the costs, as the core wants them
+
+    @classmethod
+    def from_arguments(
+        cls,
+        X: Any,
+        y: Any,
+        loss: VectorLoss,
+        reg: Any,
+        lam: Any,
+        sigma: Any,
+        sample_weight: Any,
+        side: str = "rows",
+        offsets: Any = None,
+    ) -> VectorProblem:
+        """Validate what describes the problem; the defaults of lam and sigma are set here."""
+        reg = _spec.reg(reg)
+        if isinstance(reg, L1):
+            raise ValueError(
+                f"reg = 'l1': loss {loss.name!r} needs a strongly convex regulariser; "
+                "reg = 'l1l2' with a small lam is near to it"
+            )
+        if _validate.choice("side", side, SIDES) == "columns":
+            raise ValueError(f"side = 'columns': loss {loss.name!r} is solved by rows only")
+        storage = _validate.rows(X)
+        if offsets is None:
+            target, classes = _validate.class_targets(y, storage.n, loss)
+            n, k = storage.n, len(classes)
+            classes.flags.writeable = False
+        else:
+            offsets = _validate.offsets(offsets, storage.n)
+            target, classes = _validate.choices(y, offsets, loss), None
+            n, k = len(offsets) - 1, 0
+        cost = getattr(loss, "cost", None)
+        delta = None if cost is None else _validate.costs(cost, k, target, offsets)
+        weight, total = _validate.sample_weight(sample_weight, n, "there are {} examples")
+        return cls(
+            storage, False, target, weight, classes, loss, reg, L2Map(), 1.0, 0.0, k, offsets, delta
+        ).weighed(lam, sigma, total)
+
+    @property
+    def n(self) -> int:
+        return len(self.target)
+
+    @property
+    def d(self) -> int:
+        return self.storage.d * (self.k or 1)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.storage.d, self.k) if self.k else (self.storage.d,)
+
+    @property
+    def visits(self) -> int:
+        return self.n
+
+    @property
+    def work(self) -> int:
+        return self.storage.nnz * (self.k or 1)
+
+    @property
+    def exact(self) -> bool:
+        return self.offsets is None or self.reg.euclidean
+
+    @property
+    def best_option(self) -> str:
+        # line searches towards a corner are slow in the end, those inside the simplex are not
+        return "I" if self.offsets is None or (self.exact and self.loss.sparse) else "II"
+
+    def room(self, make: Callable[..., np.ndarray] = empty) -> Room:
+        return Room(make(self.d), make(self.d, 2), make(3, 1))
+
+    def zero_alpha(self, make: Any = None) -> Duals:
+        compact = self.loss.sparse and self.k
+        return (CompactDuals if compact else DenseDuals)(self.target, self.k, self.offsets)
+
+    def copy_alpha(self, to: Duals, alpha: Duals) -> None:
+        to.assign(alpha)
+
+    def read_alpha(self, name: str, given: Any, whole: bool = False) -> Duals:
+        alpha = self.zero_alpha()
+        if self.offsets is None:
+            bad = alpha.load(_validate.dual_rows(name, given, self.n, self.k, whole), self.weight)
+        else:
+            stacked = _validate.stacked(name, given, self.offsets, whole)
+            bad = alpha.load_flat(stacked, self.weight)
+        if bad:
+            i, j, value, reason = bad
+            place = f"{i}, {j}" if self.offsets is None else f"{int(self.offsets[i]) + j}"
+            raise ValueError(f"{name}[{place}] = {value!r}: {reason}")
+        return alpha
+
+    def exact_alpha(self, name: str, given: Any) -> Duals:
+        return self.read_alpha(name, given, whole=True)
+
+    def into_domain(self, alpha: Duals) -> None:
+        """Nothing to do: the certificate allows for roundings."""
+
+    def shown(self, w: np.ndarray, alpha: Duals) -> tuple[np.ndarray, Any]:
+        w = w.reshape(self.shape)
+        array: Any = alpha.export(bool(self.loss.sparse and self.k))
+        compressed = isinstance(array, sparse.csr_array)
+        parts = (array.data, array.indices, array.indptr) if compressed else (array,)
+        for part in (w, *parts):
+            part.flags.writeable = False
+        return w, array
+
+    def norms_sq(self, map: Map) -> np.ndarray:
+        norms = self.storage.norms_sq(map)
+        return norms if self.offsets is None else np.maximum.reduceat(norms, self.offsets[:-1])
+
+    def zero_examples(self, norms: np.ndarray) -> np.ndarray:
+        """Which examples have no entry other than 0; only those of norm 0 are looked at."""
+        if self.offsets is None:
+            return self.storage.zero_rows(norms)
+        zero = self.storage.zero_rows(np.repeat(norms, np.diff(self.offsets)))
+        return np.logical_and.reduceat(zero, self.offsets[:-1])
+
+    def evaluate(
+        self, w: np.ndarray, alpha: Duals, room: Room, rescale: bool = False
+    ) -> Evaluation:
+        arguments = (
+            self.storage, self.loss, self.map, self.delta, self.weight, w, alpha, room.touched,
+            room.scratch, self.lam,
+        )  # fmt: skip
+        found: list[Any]
+        *found, infeasible, underflow = evaluate_blocks(*arguments)
+        if infeasible >= 0:
+            s = 1.0 if self.weight is None else float(self.weight[infeasible])
+            raise ValueError(
+                f"alpha of example {infeasible} is outside the domain of phi* for loss "
+                f"{self.loss.name!r}: the entry of its target must be at most {s!r}"
+            )
+        if underflow:  # rare, and then the bounds must allow for it
+            *found, _, _ = evaluate_blocks(*arguments, 2.0**-1074)
+        primal, dual, error_primal, error_dual = found
+        return Evaluation(primal, dual, error_primal, error_dual, 1.0, alpha)
+
+    def alpha_at_zero(self) -> Any:
+        alpha = self.zero_alpha()
+        at_zero(self.loss, self.delta, self.weight, alpha)
+        return alpha
+
+    def correlations(self, alpha: Duals) -> np.ndarray:
+        u = np.empty(self.d)
+        accumulate(self.storage, alpha, u)
+        return u / self.n
+
+
+def problem_of(
+    X: Any,
+    y: Any,
+    loss: Any,
+    reg: Any,
+    lam: Any,
+    sigma: Any,
+    sample_weight: Any,
+    side: str = "rows",
+    plain: bool = True,
+    offsets: Any = None,
+) -> Problem:
+    """The problem that the arguments describe, for either kind of loss."""
+    loss = _spec.loss(loss)
+    if isinstance(loss, VectorLoss):
+        return VectorProblem.from_arguments(
+            X, y, loss, reg, lam, sigma, sample_weight, side, offsets
+        )
+    if offsets is not None:
+        raise ValueError(
+            f"offsets: loss {loss.name!r} is one of a single margin; 'multiclass_hinge' and "
+            "'softmax' take several rows for each example"
+        )
+    return Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight, side, plain)
