@@ -421,7 +421,8 @@ def costs(cost: Any, k: int, target: Array, offsets: Array | None) -> NDArray[np
     """Return the costs as the core wants them: cost(j, y) at y k + j, or one for each row of X."""
     array = _floats("cost", cost)
     if offsets is not None:
-        flat = _vector("cost", array, int(offsets[-1]), f"X has {offsets[-1]} rows").copy()
+        needed = f"X has {offsets[-1]} rows"
+        flat: NDArray[np.float64] = _vector("cost", array, int(offsets[-1]), needed).copy()
         _check_minimum("cost", flat, 0.0)
         chosen = offsets[:-1] + target
         if (wrong := flat[chosen] != 0).any():

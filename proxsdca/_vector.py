@@ -138,7 +138,9 @@ class VectorProblem(Problem):
         return w, array
 
     def norms_sq(self, map: Map) -> np.ndarray:
-        norms = self.storage.norms_sq(map)
+        # rounded up to 30 bits, so that the order in which another storage sums does not show
+        mantissa, exponent = np.frexp(self.storage.norms_sq(map))
+        norms: np.ndarray = np.ldexp(np.ceil(mantissa * 2**30) / 2**30, exponent)
         return norms if self.offsets is None else np.maximum.reduceat(norms, self.offsets[:-1])
 
     def zero_examples(self, norms: np.ndarray) -> np.ndarray:

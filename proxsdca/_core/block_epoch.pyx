@@ -27,7 +27,8 @@ from .vector_losses cimport VectorLoss
 
 cdef enum:
     AHEAD = 4           # examples
-    INNER = 100         # steps of the inner solve at the most
+    INNER = 50          # steps of the inner solve for each class, at the most
+    WIDE = 64           # classes, beyond which alpha is kept compact
     ROOMS = 8           # vectors of k numbers that a visit needs
 
 
@@ -256,45 +257,47 @@ cdef inline void fill_gram(AnyRows rows, Py_ssize_t first_row, L2Map plain, Py_s
             dense[column(rows, first, e)] = 0
 
 
-cdef void inner_solve(VectorLoss term, Block* b, const double* gram, double* now,
-                      double* slope) noexcept nogil:
-    """Option I for explicit X_i, to about 1e-6 of the step: proximal steps on the Gram matrix.
-
-    Each minimises omega(beta') - slope^T beta' + L/2 |beta' - now|^2, with L such that this bounds
-    the subproblem from above on the way, so that every one of them raises the dual.
-    """
-    cdef Py_ssize_t k = b.k, a, c
-    cdef double L = DBL_MIN, square, bend, whole, last, x
-    for c in range(k):
-        now[c] = b.beta[c]
-        L = fmax(L, gram[c * k + c])
-    for _ in range(INNER):
-        for a in range(k):
-            slope[a] = b.m[a]
-            for c in range(k):
-                slope[a] -= gram[a * k + c] * (now[c] - b.beta[c])
-        while True:
-            term.best(b.y, b.delta, now, slope, L, k, b.new, b.room)
-            square = bend = 0
-            for a in range(k):
-                b.u[a] = b.new[a] - now[a]
-                square += b.u[a] * b.u[a]
-            for a in range(k):
-                x = 0
-                for c in range(k):
-                    x += gram[a * k + c] * b.u[c]
-                bend += b.u[a] * x
-            if bend <= L * square * (1 + 1e-12) or square == 0:
-                break
-            L = fmax(2 * L, bend / square)
-        whole = last = 0
+cdef void inner_solve(VectorLoss term, Block* b, const double* gram, double* slope,
+                      double* z) noexcept nogil:
+    """Option I for explicit X_i, from where Option II leads to, in b.new: mass goes from the class
+    where it is worth least to the one where it is worth most, by line searches, until it is worth
+    the same everywhere."""
+    cdef Py_ssize_t k = b.k, a, c, low, high
+    cdef double worth, s, mass, bend, gain, most = 0
+    for a in range(k):
+        z[a] = 0
+        slope[a] = b.m[a]
         for c in range(k):
-            whole += fabs(b.new[c] - b.beta[c])
-            last += fabs(b.u[c])
-            now[c] = b.new[c]
-        if last <= 1e-6 * whole or last < 1e-15:
+            slope[a] -= gram[a * k + c] * (b.new[c] - b.beta[c])
+    for _ in range(INNER * k):
+        term.omega_slope(b.delta, b.new, k, b.u)
+        low = high = -1
+        worth = 0
+        for a in range(k):
+            b.u[a] = slope[a] - b.u[a]
+            if high < 0 or b.u[a] > b.u[high]:
+                high = a
+        for a in range(k):      # the class whose mass gains the most by moving there
+            if b.new[a] > 0 and a != high:
+                worth = fmax(worth, b.u[high] - b.u[a])
+                bend = gram[a * k + a] + gram[high * k + high] - 2 * gram[a * k + high]
+                gain = (b.u[high] - b.u[a]) * (b.u[high] - b.u[a]) / fmax(bend, 1e-12 * gram[
+                    a * k + a] + DBL_MIN)
+                if b.u[high] > b.u[a] and (low < 0 or gain > most):
+                    low, most = a, gain
+        if low < 0 or not worth > 1e-9 * (1 + fabs(slope[high]) + fabs(slope[low])):
             break
-        L *= 0.7
+        mass = b.new[low]
+        bend = gram[low * k + low] + gram[high * k + high] - 2 * gram[low * k + high]
+        z[high], z[low] = mass, -mass
+        s = term.along(b.y, b.delta, b.new, slope, z, fmax(bend, 0) * mass * mass, k)
+        z[high] = z[low] = 0
+        if not s > 0:
+            break
+        b.new[high] += s * mass
+        b.new[low] = mass - s * mass if s < 1 else 0.0
+        for a in range(k):
+            slope[a] -= s * mass * (gram[a * k + high] - gram[a * k + low])
 
 
 cdef inline void explicit_step(BlockEpoch state, AnyRows rows, Py_ssize_t first_row, AnyMap map,
@@ -302,13 +305,8 @@ cdef inline void explicit_step(BlockEpoch state, AnyRows rows, Py_ssize_t first_
     """The new beta where X_i has columns of its own; stiffness is s_i / (lambda n)."""
     cdef double fit = -1
     cdef Py_ssize_t c
-    if state.option == OPTION_I:
-        fill_gram(rows, first_row, state.plain, b.k, stiffness, &state.dense[0],
-                  &state.gram[0])
-        inner_solve(state.term, b, &state.gram[0], room, room + b.k)
-        return
     state.term.attain(b.y, b.delta, b.m, b.k, b.new)
-    if state.option != OPTION_II:
+    if state.option != OPTION_I and state.option != OPTION_II:
         fit = fraction(state.term, state.option, b)
     if fit < 0:     # Option II, which achieves more than what cannot be computed
         for c in range(b.k):
@@ -316,6 +314,20 @@ cdef inline void explicit_step(BlockEpoch state, AnyRows rows, Py_ssize_t first_
         fit = stiffness * length_sq(rows, first_row, map, b.u, b.k, &state.dense[0])
         fit = state.term.along(b.y, b.delta, b.beta, b.m, b.u, fit, b.k)
     towards(b, fit)
+    if state.option == OPTION_I:
+        fill_gram(rows, first_row, state.plain, b.k, stiffness, &state.dense[0], &state.gram[0])
+        inner_solve(state.term, b, &state.gram[0], room, room + b.k)
+
+
+cdef void keep_compact(VectorLoss term, Block* b) noexcept nogil:
+    """Where the exact step would spread over very many classes, as it does while they are alike,
+    the line search of Option II, which adds one class."""
+    cdef Py_ssize_t c, before = 0, after = 0
+    for c in range(b.k):
+        before += b.beta[c] != 0
+        after += b.new[c] != 0
+    if after > 8 and after > 2 * before:
+        block_step(term, OPTION_II, b)
 
 
 # --------------------------------------------------------------- the loop
@@ -394,6 +406,8 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                     explicit_step(state, rows, first, map, &b, stiffness, change)
                 else:
                     block_step(term, state.option, &b)
+                    if term.sparse and b.k > WIDE and state.option == OPTION_I:
+                        keep_compact(term, &b)
                 before = map.kept_conjugate() if map.checked else 0.0
                 j = shift(rows, explicit, i, first, map, v, &b, s * scale, moved, change, record,
                           started + t + 1)

@@ -17,6 +17,9 @@ cdef class VectorLoss:
                     Py_ssize_t k) noexcept nogil
     cdef double omega(self, Py_ssize_t y, const double* delta, const double* beta,
                       Py_ssize_t k) noexcept nogil
+    # The derivative of omega at beta; -infinity where there is none at 0.
+    cdef void omega_slope(self, const double* delta, const double* beta, Py_ssize_t k,
+                          double* slope) noexcept nogil
     # The beta that attains phi(z): -u = beta - e_y is a subgradient.
     cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
                      double* beta) noexcept nogil

@@ -47,6 +47,10 @@ cdef class VectorLoss:
                       Py_ssize_t k) noexcept nogil:
         return INFINITY
 
+    cdef void omega_slope(self, const double* delta, const double* beta, Py_ssize_t k,
+                          double* slope) noexcept nogil:
+        pass
+
     cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
                      double* beta) noexcept nogil:
         pass
@@ -214,6 +218,15 @@ cdef inline Py_ssize_t largest(const double* z, const double* delta, Py_ssize_t 
     return top
 
 
+cdef object own(value):
+    """A read-only copy, or None."""
+    if value is None:
+        return None
+    array = np.array(value)
+    array.flags.writeable = False
+    return array
+
+
 cdef class MulticlassHinge(VectorLoss):
     """phi(z) = max_j (cost(j, y) - z_y + z_j); phi*(-alpha) = sum_{j != y} alpha_j cost(j, y).
 
@@ -232,8 +245,7 @@ cdef class MulticlassHinge(VectorLoss):
     parameters = ("cost", "classes")
 
     def __init__(self, cost=None, classes=None):
-        self.cost = None if cost is None else np.array(cost)
-        self.classes = None if classes is None else np.array(classes)
+        self.cost, self.classes = own(cost), own(classes)
         self.gamma, self.lipschitz, self.sparse = 0, 2, True
 
     cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
@@ -252,6 +264,12 @@ cdef class MulticlassHinge(VectorLoss):
             if beta[j] != 0:
                 add(&total, -delta[j] * beta[j])
         return result(&total)
+
+    cdef void omega_slope(self, const double* delta, const double* beta, Py_ssize_t k,
+                          double* slope) noexcept nogil:
+        cdef Py_ssize_t j
+        for j in range(k):
+            slope[j] = -delta[j]
 
     cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
                      double* beta) noexcept nogil:
@@ -365,7 +383,7 @@ cdef class Softmax(VectorLoss):
     """
 
     def __init__(self, classes=None):
-        self.classes = None if classes is None else np.array(classes)
+        self.classes = own(classes)
         self.gamma, self.lipschitz, self.sparse = 1, 2, False
 
     cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
@@ -386,6 +404,12 @@ cdef class Softmax(VectorLoss):
         for j in range(k):
             add(&total, xlogx(beta[j]))
         return result(&total)
+
+    cdef void omega_slope(self, const double* delta, const double* beta, Py_ssize_t k,
+                          double* slope) noexcept nogil:
+        cdef Py_ssize_t j
+        for j in range(k):
+            slope[j] = 1 + log(beta[j]) if beta[j] > 0 else -INFINITY
 
     cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
                      double* beta) noexcept nogil:
