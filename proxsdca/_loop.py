@@ -15,7 +15,7 @@ import numpy as np
 from . import _output, _random, _validate, theory
 from ._core.order import Stream
 from ._core.rows import Rows
-from ._newton import SLOW, Ascent
+from ._newton import LEAST, SLOW, Ascent
 from ._problem import Certificate, Evaluation, Problem
 from ._progress import Progress
 from ._result import HISTORY, Check, NumericalError, Status
@@ -266,23 +266,25 @@ class Run:
         if self.ascent is None:
             dual = problem.evaluate(np.zeros(problem.d), self.b, self.room).dual
             self.ascent = self.side.ascent(self.b, dual)
-        ascent = self.ascent
-        while self.status is None and not ascent.stuck and self.epochs < plan.max_epochs:
-            if self._late():
-                self.status = Status.MAX_SECONDS
-                break
-            before = ascent.touched
+        ascent, begun, first = self.ascent, self.epochs, self.ascent.touched
+
+        def passes_left() -> int:
+            self.epochs = begun - (first - ascent.touched) // nnz
+            return 0 if self._late() else plan.max_epochs - self.epochs
+
+        while self.status is None and not ascent.stuck and passes_left() >= LEAST:
             ascent.ascend(
-                lambda primal, dual: primal - dual <= 0.9 * plan.target.level(primal), self._late
+                lambda primal, dual: primal - dual <= 0.9 * plan.target.level(primal), passes_left
             )
-            self.touched += ascent.touched - before
-            self.epochs += max(1, (ascent.touched - before) // nnz)
             self.steps += 1
             level = plan.target.level(ascent.primal)
             self.progress.estimate(self.epochs, ascent.gap, level, self._seconds())
             if ascent.gap <= level or plan.certify_every is not None:
                 self._certify(ascent.gap, ascent.best_w)
-        if self.status is None:
+        if passes_left() < LEAST and self.status is None:
+            self.status = Status.MAX_SECONDS if self._late() else Status.MAX_EPOCHS
+        self.touched += ascent.touched - first
+        if self.certified_steps != self.steps:
             self._certify(ascent.gap, ascent.best_w)
         self.ascent, self.estimates = None, []
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST_ENTRIES = 10_000_000  # margins, which are kept for line searches
 STEPS = 12  # of Newton's method for one proximal step; more say that it was too long
 PATIENCE = 3  # proximal steps without a rise, after which epochs are better
+LEAST = 4  # passes over X that a step of Newton's method takes
 SLOW = 12.0  # epochs that it would take otherwise, from which on this is faster
 
 
@@ -82,7 +83,9 @@ class Ascent:
         """Nonzeros of X read so far."""
         return self.core.touched + self._accumulated
 
-    def ascend(self, reached: Callable[[float, float], bool], late: Callable[[], bool]) -> None:
+    def ascend(
+        self, reached: Callable[[float, float], bool], passes_left: Callable[[], int]
+    ) -> None:
         """One proximal step; `reached` says whether a primal and a dual are near enough."""
         problem, core, mu = self.problem, self.core, self._mu
         lam, n = problem.lam, problem.n
@@ -106,9 +109,9 @@ class Ascent:
             self._v -= self.w
             inner_gap = 0.5 * lam * dot(self._v, self._v)  # of the proximal step itself
             near = inner_gap <= 0.1 * (primal - dual - inner_gap) and dual >= self.dual
-            if reached(self.primal, self.dual) or (mu > 0 and near) or late():
-                break
-            if steps == STEPS:
+            left = passes_left()
+            done = reached(self.primal, self.dual) or (mu > 0 and near)
+            if done or steps == STEPS or left < LEAST:
                 break
             self._v *= -lam
             fresh = not work or sum(work) - len(work) * work[0] > core.rebuild
@@ -117,7 +120,7 @@ class Ascent:
             core.curve(self._next, mu, fresh)
             relative = (primal - dual) / max(abs(primal), 1e-300)
             accuracy = 0.1 if mu > 0 else min(0.1, max(1e-3, 0.3 * math.sqrt(max(relative, 0.0))))
-            work.append(core.solve(self._v, self._step, accuracy, 200))
+            work.append(core.solve(self._v, self._step, accuracy, min(200, left - LEAST + 1)))
             core.margins(self._step, self._dz)
             slope, t = dot(self._v, self._step), 1.0
             while True:

@@ -69,9 +69,9 @@ class OneVsRest:
         first = results[0]
         arrays = {name: np.array([getattr(r, name) for r in results]) for name in KEPT}
         arrays["w"] = np.column_stack([r.w for r in results])
-        for array in (*arrays.values(), classes):
-            array.flags.writeable = False
         alpha = np.column_stack([r.alpha for r in results]) if keep_alpha else None
+        for array in (*arrays.values(), classes, *([] if alpha is None else [alpha])):
+            array.flags.writeable = False
         return cls(
             classes=classes, alpha=alpha, loss=first.loss, reg=first.reg, side=first.side, **arrays
         )
@@ -96,13 +96,9 @@ class OneVsRest:
             raise ValueError(
                 f"loss {self.loss.name!r} says nothing of probabilities: 'logistic' does"
             )
-        # 1 / (1 + exp(-z)), in the form that cannot overflow
-        p = 0.5 * (1 + np.tanh(0.5 * self.decision_function(X)))
-        total = p.sum(axis=1, keepdims=True)
-        scaled: np.ndarray = np.where(
-            total > 0, p / np.where(total > 0, total, 1), 1 / len(self.classes)
-        )
-        return scaled
+        log_p = -np.logaddexp(0, -self.decision_function(X))
+        p: np.ndarray = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
 
 
 def one_vs_rest(
@@ -149,6 +145,10 @@ def one_vs_rest(
     OneVsRest
     """
     kind = _spec.loss(loss)
+    if kind.target_min > -1:
+        raise ValueError(
+            f"loss = {kind.name!r}: the classes are targets -1 and +1, which it does not allow"
+        )
     if isinstance(kind, VectorLoss):
         raise ValueError(
             f"loss = {kind.name!r} is for all classes together: solve(X, y, loss={kind.name!r})"

@@ -44,7 +44,7 @@ def _choices(result: Result, X: Any, offsets: Any) -> np.ndarray | None:
     if isinstance(result.loss, VectorLoss) and result.w.ndim == 1:
         if offsets is None:
             raise ValueError("offsets is needed: the model chooses among several rows of X")
-        return _validate.offsets(offsets, np.shape(X)[0])
+        return _validate.offsets(offsets, _validate.length(X))
     if offsets is not None:
         raise ValueError("offsets: the model takes a single row of X for each example")
     return None

@@ -57,8 +57,10 @@ class Side:
             self.norms = self.problem.norms_sq(self.map)
         with np.errstate(over="ignore", invalid="ignore"):
             curvature: np.ndarray = self.norms * self.scale
-        if not np.isfinite(curvature.max()):
-            i = int(np.flatnonzero(~np.isfinite(curvature))[0])
+            # what the steps see; 4 leaves room for the Gram matrix of an example
+            heavy = 4 * curvature * (1.0 if self.weight is None else self.weight)
+        if not np.isfinite(heavy.max()):
+            i = int(np.flatnonzero(~np.isfinite(heavy))[0])
             raise NumericalError(
                 f"the curvature |x|^2 / (lam n) overflows at {self.name[:-1]} {i}: rescale X or "
                 "take a larger lam"

@@ -34,8 +34,8 @@ def option(spec: str, problem: Problem) -> str:
         return problem.best_option
     if name == "I" and not problem.exact:
         raise ValueError(
-            f"option = 'I' does not exist for reg = {problem.reg.name!r} with offsets, where "
-            "nothing but line searches knows |X_i z| in its norm; option = 'II' does"
+            f"option = 'I' does not exist for reg = {problem.reg.name!r} with these offsets: it "
+            "needs |X_i z|_2 as the norm, and at most 200 rows for each example; option = 'II' does"
         )
     if name not in loss.options:
         raise ValueError(

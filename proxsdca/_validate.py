@@ -13,7 +13,7 @@ import math
 import numbers
 import operator
 import reprlib
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from itertools import chain
 from typing import Any, Protocol
 
@@ -328,7 +328,10 @@ def class_targets(y: Any, n: int, loss: Any) -> tuple[NDArray[np.intp], Array]:
         return any_classes(y, n, loss.name)
     labels, classes = _labels(y, n), _class_labels(loss.classes)
     known = {label: number for number, label in enumerate(classes.tolist())}
-    target = np.array([known.get(label, -1) for label in labels.tolist()], np.intp)
+    try:
+        target = np.array([known.get(label, -1) for label in labels.tolist()], np.intp)
+    except TypeError as error:
+        raise TypeError(f"y holds what cannot be a label: {error}") from error
     if (target < 0).any():
         i = int((target < 0).argmax())
         raise ValueError(f"y[{i}] = {labels[i]!r}: one of classes {_shown(classes)} is needed")
@@ -353,6 +356,8 @@ def _class_labels(classes: Any) -> Array:
         raise ValueError(f"classes has shape {array.shape}: at least two labels are needed")
     seen: dict[Any, int] = {}
     for j, label in enumerate(array.tolist()):
+        if not isinstance(label, Hashable):
+            raise TypeError(f"classes[{j}] = {label!r}: a label is needed")
         if _is_missing(label):
             raise ValueError(f"classes[{j}] = {label}: a label is needed")
         if label in seen:

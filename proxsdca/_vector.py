@@ -18,6 +18,8 @@ from ._problem import SIDES, Evaluation, Problem, Room, empty
 from .losses import VectorLoss
 from .regularizers import L1
 
+WIDEST = 200  # rows of an example, up to which its Gram matrix is worth its size
+
 
 @dataclass(frozen=True)
 class VectorProblem(Problem):
@@ -88,11 +90,18 @@ class VectorProblem(Problem):
 
     @property
     def work(self) -> int:
-        return self.storage.nnz * (self.k or 1)
+        if self.offsets is None:
+            return self.storage.nnz * self.k
+        # Option I has a Gram matrix of each example, and steps on it
+        sizes = np.diff(self.offsets)
+        pairs = int(np.sum(np.minimum(sizes, WIDEST).astype(float) ** 2))
+        return self.storage.nnz + pairs * (10 + self.storage.nnz // self.storage.n)
 
     @property
     def exact(self) -> bool:
-        return self.offsets is None or self.reg.euclidean
+        return self.offsets is None or (
+            self.reg.euclidean and int(np.diff(self.offsets).max()) <= WIDEST
+        )
 
     @property
     def best_option(self) -> str:

@@ -144,7 +144,7 @@ def test_one_vs_rest_refusals_and_callbacks(capsys):
         proxsdca.one_vs_rest(case.X, [0, 1, 2])
     with pytest.raises(ValueError, match=r"X has shape \(20,\)"):
         proxsdca.one_vs_rest(case.y, case.y)
-    with pytest.raises(ValueError, match=r"y\[\d\] = -1"):
+    with pytest.raises(ValueError, match=r"loss = 'poisson': the classes are targets -1 and \+1"):
         proxsdca.one_vs_rest(case.X, case.y, loss="poisson")
     seen = []
     o = proxsdca.one_vs_rest(case.X, case.y, callback=seen.append, verbose=1)
@@ -156,3 +156,15 @@ def test_one_vs_rest_refusals_and_callbacks(capsys):
     two = proxsdca.one_vs_rest(case.X, case.y, seed=1)
     again = proxsdca.one_vs_rest(case.X, case.y, seed=1)
     np.testing.assert_array_equal(two.w, again.w)
+
+
+def test_one_vs_rest_probabilities_far_below_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3)) + 5
+    o = proxsdca.one_vs_rest(X, np.arange(30) % 3, loss="logistic")
+    new = -40 * np.sign(o.w.sum(axis=1)) * np.array([[1.0, 1, 1]])
+    z = o.decision_function(new)
+    log_p = -np.logaddexp(0, -z)
+    np.testing.assert_allclose(o.predict_proba(new), softmax(log_p, axis=1), rtol=1e-12)
+    with pytest.raises(ValueError, match="read-only"):
+        o.w[0, 0] = 1

@@ -387,9 +387,12 @@ def test_second_order_ascent_never_lowers_the_dual():
 @pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
 def test_limits_hold_for_second_order_ascent():
     case = make("multiclass_hinge", n=400, d=8, k=6, seed=7, lam=1e-8)
-    r = case.solve(tol=1e-14, max_epochs=60)
-    assert r.status is proxsdca.Status.MAX_EPOCHS
-    assert r.epochs < 60 + 200
+    for most in (5, 7, 20, 60):
+        r = case.solve(tol=1e-14, max_epochs=most)
+        assert r.status is proxsdca.Status.MAX_EPOCHS
+        assert r.epochs <= most
+    # the w of the ascent, not of the epochs before it
+    assert r.gap < 0.5 * case.solve(tol=1e-14, max_epochs=60, option="I").gap
     assert case.certify(r.w, r.alpha).gap == pytest.approx(r.gap, abs=r.rounding)
     r = case.solve(tol=0.0, max_seconds=0.05, max_epochs=10**6)
     assert r.status in (proxsdca.Status.MAX_SECONDS, proxsdca.Status.ROUNDING)
@@ -781,3 +784,53 @@ def test_twin_objectives_agree_with_the_certificate():
             assert r.dual == pytest.approx(dual, rel=1e-10, abs=1e-13)
             v = sum(X_i @ a for X_i, a in zip(case.blocks(), alphas, strict=True)) / (0.05 * 9)
             np.testing.assert_allclose(grad_conjugate(reg, v, kappa), r.w.ravel(), atol=1e-9)
+
+
+# ------------------------------------------------------------------ found by a hostile reader
+
+
+def test_curvatures_that_overflow_only_with_their_weight_are_refused():
+    """They made the inner solve of Option I run for ever."""
+    row = np.array([1, 1, -1.0])
+    X = np.concatenate([row, row, row])[:, None] * 8.5e153
+    for loss in LOSS_NAMES:
+        with pytest.raises(proxsdca.NumericalError, match="curvature"):
+            proxsdca.solve(
+                X, [1, 1, 1], loss=loss, offsets=[0, 3, 6, 9], lam=0.236,
+                sample_weight=[1, 1e-9, 1e-9],
+            )  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
+@pytest.mark.parametrize("output", ["last", "average"])
+def test_ten_thousand_classes_stay_in_the_domain(output):
+    """Roundings of the projection add up over the classes that it touches."""
+    k, n = 10_000, 60
+    y = np.random.default_rng(0).integers(0, k, n)
+    loss = MulticlassHinge(classes=np.arange(k))
+    r = proxsdca.solve(np.ones((n, 1)), y, loss=loss, lam=0.01, max_epochs=5, output=output, T0=0)
+    assert np.isfinite(r.gap)
+
+
+def test_a_nearly_cornered_softmax_leaves_its_corner():
+    """Tiny masses must not make a step that was cut short look like a solution."""
+    for tiny in (1e-299, 1e-100, 1e-20):
+        alpha = np.full(5, -tiny)
+        alpha[0] = 4 * tiny
+        new = np.eye(5)[0] - Softmax().step(alpha, np.array([0, 0, 0, 0, 5.0]), 0, 1e-3)
+        expected = np.exp([0, 0, 0, 0, 5.0]) / np.exp([0, 0, 0, 0, 5.0]).sum()
+        np.testing.assert_allclose(new, expected, rtol=2e-3)
+    case = make("softmax", n=40, d=4, k=4)
+    cold = case.solve(tol=1e-6)
+    alpha = np.full((40, 4), -1e-200)
+    alpha[np.arange(40), case.y] = 3e-200
+    assert case.solve(tol=1e-6, warm_start=alpha).epochs <= cold.epochs + 2
+
+
+def test_many_candidates_take_line_searches():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    r = proxsdca.solve(X, [0, 1], loss="multiclass_hinge", offsets=[0, 250, 500], lam=1.0, tol=0.2)
+    assert r.option == "II"
+    with pytest.raises(ValueError, match="at most 200 rows for each example"):
+        proxsdca.solve(X, [0, 1], loss="multiclass_hinge", offsets=[0, 250, 500], option="I")

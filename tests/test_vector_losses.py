@@ -260,3 +260,22 @@ def test_many_classes(k):
         if loss.sparse:
             expected = project(beta + (costs(loss, 3, k) + m) / 20.0)
             np.testing.assert_allclose(new, expected, atol=1e-12)
+
+
+def test_public_methods_refuse_what_would_be_read_beyond_its_end():
+    for loss in losses(2):
+        for y in ([5], [-1], [10**6], ["a"], [0, 1]):
+            with pytest.raises(ValueError, match="y"):
+                loss.value([[0.0, 0.0]], y)
+            with pytest.raises(ValueError, match="y"):
+                loss.subgradient([[0.0, 0.0]], y)
+            with pytest.raises(ValueError, match="y"):
+                loss.conjugate([[0.0, 0.0]], y)
+        with pytest.raises(ValueError, match="z has shape"):
+            loss.value(np.zeros((1, 0)), [0])
+        with pytest.raises(ValueError, match=r"y\[0\] = 7"):
+            loss.step(np.zeros(2), np.zeros(2), 7, 1.0)
+        with pytest.raises(ValueError, match="alpha has shape"):
+            loss.step(np.zeros(3), np.zeros(2), 0, 1.0)
+    with pytest.raises(ValueError, match=r"cost has shape \(2, 2\), \(3, 3\)"):
+        losses(2)[1].value(np.zeros((1, 3)), [0])

@@ -131,7 +131,9 @@ def test_what_does_not_go_together():
         proxsdca.solve(X, [1, -1, 1], loss="hinge", offsets=[0, 2, 4, 6])
     with pytest.raises(ValueError, match="option = 'V' does not exist for loss 'multiclass_hinge'"):
         proxsdca.solve(X, Y, loss="multiclass_hinge", option="V")
-    with pytest.raises(ValueError, match="option = 'I' does not exist for reg = 'qnorm' with off"):
+    with pytest.raises(
+        ValueError, match="option = 'I' does not exist for reg = 'qnorm' with these"
+    ):
         proxsdca.solve(X, [0, 0, 0], loss="softmax", reg="qnorm", offsets=[0, 2, 4, 6], option="I")
     with pytest.raises(ValueError, match=r"y holds 3 classes.*'multiclass_hinge' and 'softmax'"):
         proxsdca.solve(X, Y, loss="hinge")
@@ -157,6 +159,8 @@ def test_bad_warm_starts():
     broken.indices[0] = 99
     with pytest.raises(ValueError, match=r"warm_start\.indices\[0\] = 99: 0 to 2 is allowed"):
         case.solve(warm_start=broken)
+    with pytest.raises(ValueError, match=r"warm_start\[0, \d\] = .*is needed"):
+        case.solve(warm_start=[np.where(np.arange(3) == case.y[0], 1e308, -1.5e308)])
     explicit = make_explicit("softmax", n=4)
     total = explicit.keywords["offsets"][-1]
     with pytest.raises(ValueError, match=rf"warm_start has shape \({total + 1},\)"):
@@ -167,6 +171,18 @@ def test_bad_warm_starts():
         case.certify([[0, 0, 0], [0, 0, np.inf]], np.zeros((6, 3)))
     with pytest.raises(ValueError, match=r"alpha has shape \(5, 3\), \(6, 3\) is needed"):
         case.certify(np.zeros((2, 3)), np.zeros((5, 3)))
+
+
+def test_odd_objects_are_refused_by_name():
+    with pytest.raises(ValueError, match="cost cannot be read as an array"):
+        MulticlassHinge([[0, 1], [1]])
+    labels = np.empty(2, object)
+    labels[:] = [[1], [2]]
+    with pytest.raises(TypeError, match=r"classes\[0\] = \[1\]: a label is needed"):
+        proxsdca.solve(X, Y, loss=Softmax(classes=labels))
+    r = make_explicit("softmax", n=9).solve(tol=0.1)
+    with pytest.raises(ValueError, match=r"X has shape \(\)"):
+        r.predict(3, [0, 1])
 
 
 def test_refusals_change_nothing():

@@ -29,7 +29,7 @@ cdef enum:
     AHEAD = 4           # examples
     INNER = 50          # steps of the inner solve for each class, at the most
     WIDE = 64           # classes, beyond which alpha is kept compact
-    ROOMS = 8           # vectors of k numbers that a visit needs
+    ROOMS = 9           # vectors of k numbers that a visit needs
 
 
 cdef class BlockEpoch:
@@ -357,8 +357,8 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     cdef bint kept = True
     cdef Block b
     cdef double* rooms = &state.rooms[0]
-    cdef double* change = rooms + 5 * widest
-    cdef Py_ssize_t* moved = <Py_ssize_t*>(rooms + 7 * widest)
+    cdef double* change = rooms + 6 * widest
+    cdef Py_ssize_t* moved = <Py_ssize_t*>(rooms + 8 * widest)
     b.beta, b.m, b.new, b.u, b.room = (rooms, rooms + widest, rooms + 2 * widest,
                                        rooms + 3 * widest, rooms + 4 * widest)
     with nogil:

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -99,10 +99,10 @@ cdef class Duals:
                 return i, j, row[j], "a number <= 0 is needed for a class other than the target"
             row[j] = 0 - row[j]
             add(&mass, row[j])
-        total = result(&mass)
-        if fabs(at_y - total) > 1e-12 * (fabs(at_y) + total + s):
+        total = result(&mass) if mass.total < INFINITY else INFINITY
+        if not fabs(at_y - total) <= 1e-12 * (fabs(at_y) + total + s):
             return i, y, at_y, f"{total!r} is needed, so that the row sums to 0"
-        if total > s * (1 + 1e-12):
+        if not total <= s * (1 + 1e-12):
             return i, y, at_y, f"at most {s!r} is needed, to be in the domain of phi*"
         if not self.write(i, &row[0]):
             raise MemoryError

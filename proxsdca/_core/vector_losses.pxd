@@ -24,7 +24,7 @@ cdef class VectorLoss:
     cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
                      double* beta) noexcept nogil
     # Option I: argmin over beta' of omega(beta') - m^T beta' + q/2 |beta' - beta|_2^2, q > 0.
-    # room has k numbers.
+    # room has 2 k numbers.
     cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
                    double q, Py_ssize_t k, double* new, double* room) noexcept nogil
     # Option II: argmin over s in [0, 1] of omega(beta + s z) - s m^T z + Q/2 s^2.

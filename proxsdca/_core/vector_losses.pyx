@@ -18,10 +18,6 @@ from .block_step cimport Block, block_step
 from .sums cimport EVALUATION, UNIT, Sum, add, result
 
 
-cdef enum:
-    BATCH = 1024        # classes for which room on the stack is made
-
-
 cdef class VectorLoss:
     """A loss phi(z) of k margins with a target class y.
 
@@ -112,7 +108,22 @@ cdef class VectorLoss:
     def _delta(self, Py_ssize_t k):
         """cost(., y) as the rows of a matrix."""
         cost = getattr(self, "cost", None)
+        if cost is not None and cost.shape != (k, k):
+            raise ValueError(f"cost has shape {cost.shape}, {(k, k)} is needed for {k} margins")
         return np.ascontiguousarray((1 - np.eye(k)) if cost is None else np.asarray(cost, float).T)
+
+    def _margins(self, z, y):
+        """z as (n, k) numbers and y as n classes below k, or a refusal."""
+        z = np.ascontiguousarray(np.atleast_2d(np.asarray(z, float)))
+        if z.ndim != 2 or not z.shape[1]:
+            raise ValueError(f"z has shape {z.shape}: (n, k) with k >= 1 is needed")
+        y = np.atleast_1d(np.asarray(y))
+        if y.dtype.kind not in "iu" or y.shape not in ((1,), (z.shape[0],)):
+            raise ValueError(f"y = {y!r}: a whole number for each of the {z.shape[0]} rows of z")
+        if ((y < 0) | (y >= z.shape[1])).any():
+            i = int(((y < 0) | (y >= z.shape[1])).argmax())
+            raise ValueError(f"y[{i}] = {y[i]}: 0 to {z.shape[1] - 1} is allowed")
+        return z, np.ascontiguousarray(np.broadcast_to(y, (z.shape[0],)), dtype=np.intp)
 
     def value(self, z, y):
         """phi(z) for every row of z, which is (n, k), with its target class y."""
@@ -123,21 +134,21 @@ cdef class VectorLoss:
 
         The domain is a = beta - e_y with beta in the simplex; 1e-12 are forgiven.
         """
-        a, y = np.atleast_2d(np.asarray(a, float)), np.atleast_1d(np.asarray(y))
+        a, y = self._margins(a, y)
         beta = a + (np.arange(a.shape[1]) == y[:, None])
         inside = (np.abs(a.sum(axis=1)) <= 1e-12) & (beta >= -1e-12).all(axis=1)
         return np.where(inside, self._rows(1, np.clip(beta, 0, 1), y), np.inf)
 
     def subgradient(self, z, y):
         """A subgradient of phi at every row of z."""
-        z, y = np.atleast_2d(np.asarray(z, float)), np.atleast_1d(np.asarray(y))
+        z, y = self._margins(z, y)
         return self._rows(2, z, y) - (np.arange(z.shape[1]) == y[:, None])
 
     def _rows(self, int which, z, y):
-        cdef const double[:, ::1] zs = np.ascontiguousarray(np.atleast_2d(np.asarray(z, float)))
+        z, y = self._margins(z, y)
+        cdef const double[:, ::1] zs = z
         cdef Py_ssize_t n = zs.shape[0], k = zs.shape[1], i
-        cdef const Py_ssize_t[::1] ys = np.broadcast_to(
-            np.asarray(y, np.intp).ravel(), (n,)).copy()
+        cdef const Py_ssize_t[::1] ys = y
         cdef const double[:, ::1] deltas = self._delta(k)
         betas = np.zeros((n, k))
         values = np.zeros(n)
@@ -173,12 +184,16 @@ cdef class VectorLoss:
         if option not in self.options:
             raise ValueError(f"option = {option!r} does not exist for loss "
                              f"{self.name!r}; choices: {', '.join(self.options)}")
-        k = len(m)
+        margins_row, _ = self._margins(m, y)
+        if margins_row.shape[0] != 1 or np.shape(alpha) != (margins_row.shape[1],):
+            raise ValueError(f"alpha has shape {np.shape(alpha)}, m has shape {np.shape(m)}: "
+                             "equal lengths are needed")
+        k = margins_row.shape[1]
         e_y = np.eye(k)[y]
-        cdef double[::1] margins = np.array(m, float)
+        cdef double[::1] margins = margins_row[0].copy()
         cdef double[::1] beta = e_y - np.asarray(alpha, float)
         cdef double[::1] delta = self._delta(k)[y].copy()
-        room = np.zeros((3, k))
+        room = np.zeros((4, k))
         cdef double[:, ::1] rooms = room
         cdef Block block
         block.y, block.k, block.delta = y, k, &delta[0]
@@ -218,11 +233,14 @@ cdef inline Py_ssize_t largest(const double* z, const double* delta, Py_ssize_t 
     return top
 
 
-cdef object own(value):
+cdef object own(str name, value):
     """A read-only copy, or None."""
     if value is None:
         return None
-    array = np.array(value)
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read as an array: {error}") from error
     array.flags.writeable = False
     return array
 
@@ -236,8 +254,8 @@ cdef class MulticlassHinge(VectorLoss):
     ----------
     cost : (k, k) array_like, or (rows of X,) array_like, optional
         cost[j, y] >= 0 of predicting class j where y is true, 0 on the diagonal; by default 1 off
-        it. Classes are numbered in their sorted order. With `offsets`, a cost for each row of X,
-        0 for those that y chooses.
+        it. Classes are numbered in their sorted order, or as `classes` has them. With `offsets`,
+        a cost for each row of X, 0 for those that y chooses.
     classes : array_like, optional
         All labels in order, where y need not have all of them.
     """
@@ -245,7 +263,7 @@ cdef class MulticlassHinge(VectorLoss):
     parameters = ("cost", "classes")
 
     def __init__(self, cost=None, classes=None):
-        self.cost, self.classes = own(cost), own(classes)
+        self.cost, self.classes = own("cost", cost), own("classes", classes)
         self.gamma, self.lipschitz, self.sparse = 0, 2, True
 
     cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
@@ -310,10 +328,13 @@ cdef class MulticlassHinge(VectorLoss):
             room[0] = room[count]
             sink(room, 0, count)
         tau = (total - q) / r
+        total = 0
         for j in range(k):
             x = (new[j] - tau) * per_q
-            x = x if x > 0 else 0.0
-            new[j] = x if x < 1 else 1.0
+            new[j] = x if x > 0 else 0.0
+            total += new[j]
+        for j in range(k):      # the rounding of tau counts once for each class
+            new[j] /= total
 
     cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
                       const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil:
@@ -383,7 +404,7 @@ cdef class Softmax(VectorLoss):
     """
 
     def __init__(self, classes=None):
-        self.classes = own(classes)
+        self.classes = own("classes", classes)
         self.gamma, self.lipschitz, self.sparse = 1, 2, False
 
     cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
@@ -435,15 +456,13 @@ cdef class Softmax(VectorLoss):
 
     cdef bint near(self, const double* beta, const double* m, double q, Py_ssize_t k,
                    double* new, double* log_new) noexcept nogil:
-        cdef double tau, total, top, bottom, move, square, moved, peak = m[0], old, part
-        cdef double stiff[BATCH]
+        cdef double tau, total, top, bottom, move, square, moved, longest, peak = m[0], old, part
+        cdef double* stiff = log_new + k
         cdef Py_ssize_t j
         cdef bint inside = True
-        if k > BATCH:
-            return False
         for j in range(k):
             peak = fmax(peak, m[j])
-            inside = inside and beta[j] > 1e-300
+            inside = inside and beta[j] > 1e-30
         if not inside:          # start half the way from beta to what belongs to m
             self.attain(0, NULL, m, k, new)
         for j in range(k):
@@ -460,9 +479,10 @@ cdef class Softmax(VectorLoss):
                 bottom += part
                 total += new[j]
             tau = (top + total - 1) / bottom
-            square = moved = total = 0
+            square = moved = total = longest = 0
             for j in range(k):
                 move = stiff[j] * ((m[j] - peak) + q * (beta[j] - new[j]) - log_new[j] - tau)
+                longest = fmax(longest, fabs(move))
                 move = clip(move, -2, 2)
                 old = new[j]
                 log_new[j] += move
@@ -471,7 +491,7 @@ cdef class Softmax(VectorLoss):
                 moved += fabs(new[j] - beta[j])
                 total += new[j]
             # what is left after a step of Newton's is of the order of its square
-            if square <= 1e-3 * moved or square <= 1e-24:
+            if longest < 2 and (square <= 1e-3 * moved or square <= 1e-24):
                 for j in range(k):
                     new[j] /= total
                 return True
