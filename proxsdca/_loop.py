@@ -15,7 +15,7 @@ import numpy as np
 from . import _output, _random, _validate, theory
 from ._core.order import Stream
 from ._core.rows import Rows
-from ._newton import LEAST, SLOW, Ascent
+from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES, Ascent
 from ._problem import Certificate, Evaluation, Problem
 from ._progress import Progress
 from ._result import HISTORY, Check, NumericalError, Status
@@ -84,6 +84,7 @@ class Schedule:
     may_end_early: bool
     every: int | None
     rough: bool  # whether the estimate is only in proportion to the gap
+    cost: float = 1.0  # about how many epochs a certificate takes
     certificates: int = 0
     last_epoch: int = 0
     correction: float = 1.0
@@ -95,7 +96,7 @@ class Schedule:
         if self.rough:
             return self.correction * estimate <= level and self.certificates <= 3 + 0.5 * passes
         reserve = passes >= SHORT or self.may_end_early
-        allowed = max(2.0, SHARE * (passes + self.certificates))
+        allowed = max(2.0, SHARE * (passes / self.cost + self.certificates))
         if self.certificates + 1 + reserve > allowed:
             return False
         if passes < SHORT:  # every miss counts
@@ -171,6 +172,7 @@ class Run:
         self.certified_steps = -1  # the step at which the last certificate was made
         self.ascent: Ascent | None = None
         self.estimates: list[float] = []  # of the gap, an epoch each
+        self.plain_epochs = 0  # since the last ascent along faces
 
     def ascend(self) -> None:
         """Run epochs until the target, or a limit, is reached.
@@ -204,7 +206,11 @@ class Run:
         self._new_order()
         limited = plan.max_epochs <= SHORT or plan.max_seconds is not None
         self.schedule = Schedule(
-            limited, plan.certify_every, side.rough, correction=side.correction
+            limited,
+            plan.certify_every,
+            side.rough,
+            side.certificate_cost,
+            correction=side.correction,
         )
         if self.warm or side.certifies_first:
             self._certify(math.nan)
@@ -215,9 +221,10 @@ class Run:
                 self.status = Status.MAX_SECONDS
             else:
                 self.epochs += 1
+                self.plain_epochs += 1
                 self._consider()
                 if self.status is None and self._slow():
-                    self._ascend_all()
+                    self._ascend()
         if self.certified_steps != self.steps:
             self._certify(math.nan)
 
@@ -251,14 +258,41 @@ class Run:
 
     def _slow(self) -> bool:
         """Whether many more epochs would be needed, by how the estimates of the gap fell so far."""
-        if not (self.plan.second_order and self.side.second_order) or len(self.estimates) < 4:
+        if not (self.plan.second_order and self.side.second_order):
+            return False
+        if len(self.estimates) < self.side.slow / 3:  # from far away, ascents are no faster
             return False
         half = len(self.estimates) // 2
         now, before = self.estimates[-1], self.estimates[-1 - half]
         if not now > 1:
             return False
         rate = math.log(max(before / now, 1.0)) / half
-        return math.log(now) > SLOW * rate
+        return math.log(now) > self.side.slow * rate
+
+    def _ascend(self) -> None:
+        """A second-order ascent, of the kind that there is."""
+        if self.side.second_order == "all":
+            self._ascend_all()
+        elif self.plain_epochs >= BETWEEN:
+            self._ascend_faces()
+
+    def _ascend_faces(self) -> None:
+        """Steps along the faces that alpha is on, between epochs."""
+        nnz, begun = max(1, self.problem.storage.nnz), self.epochs
+        faces = self.side.faces(self.b)
+
+        def passes_left() -> int:
+            self.epochs = begun + -(-faces.touched // nnz)
+            return 0 if self._late() else self.plan.max_epochs - self.epochs
+
+        if passes_left() < LEAST_FACES:
+            return
+        faces.ascend_faces(self.b, self.v, self.curvature, FACE_ACCURACY, passes_left)
+        passes_left()
+        self.touched += faces.touched
+        self.state.core.reset()
+        self.steps += 1
+        self.plain_epochs = 0
 
     def _ascend_all(self) -> None:
         """Steps on all of alpha, one after the other, as long as they raise the dual."""

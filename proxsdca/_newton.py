@@ -3,7 +3,8 @@
 The paper's figure allows any step that raises the dual more than one of the options. Where epochs
 come near the target only slowly, proximal steps on all of alpha at once take their place, each
 solved by Newton's method on its smooth primal (`_core.newton`). A step counts only if the true dual
-rises; w is the lowest P that was met, and the certificate is computed as ever.
+rises; w is the lowest P that was met, and the certificate is computed as ever. Where d is too large
+for that, a hinge's alpha is moved along the faces that it is on, between epochs.
 """
 
 from __future__ import annotations
@@ -26,17 +27,32 @@ MOST_ENTRIES = 10_000_000  # margins, which are kept for line searches
 STEPS = 12  # of Newton's method for one proximal step; more say that it was too long
 PATIENCE = 3  # proximal steps without a rise, after which epochs are better
 LEAST = 4  # passes over X that a step of Newton's method takes
-SLOW = 12.0  # epochs that it would take otherwise, from which on this is faster
+FACE_ACCURACY = 0.05  # the part of the gradient along the faces that may be left
+LEAST_FACES = 12  # passes over X that an ascent along faces takes
+BETWEEN = 5  # epochs between two ascents along faces
+SLOW = 12.0  # epochs that it would take otherwise, from which on this is faster ...
+SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
 
 
-def serves(problem: VectorProblem) -> bool:
-    """Whether there is a second-order ascent for this problem that is worth its memory."""
+def kind(problem: VectorProblem) -> str:
+    """Which second-order ascent is for this problem: "all" of alpha, its "faces", or ""."""
     width = problem.k or 1
-    return (
-        isinstance(problem.map, L2Map)
-        and problem.storage.n * width <= MOST_ENTRIES
-        and Newton.blocked_for(problem.storage.d, width)
-    )
+    if not isinstance(problem.map, L2Map):
+        return ""
+    if problem.loss.sparse and not Newton.blocked_for(problem.storage.d, width):
+        return "faces"
+    return "all" if problem.storage.n * width <= MOST_ENTRIES else ""
+
+
+def slow(problem: VectorProblem) -> float:
+    """The number of epochs from which on an ascent is faster."""
+    large = not Newton.blocked_for(problem.storage.d, problem.k or 1)
+    return SLOW_AND_LARGE if large and not problem.loss.sparse else SLOW
+
+
+def newton(problem: VectorProblem, alpha: Duals) -> Newton:
+    """The passes over X that both kinds need."""
+    return Newton(problem.storage, problem.loss, problem.delta, problem.weight, alpha, problem.lam)
 
 
 class Ascent:
@@ -54,9 +70,7 @@ class Ascent:
 
     def __init__(self, problem: VectorProblem, alpha: Duals, dual: float) -> None:
         self.problem, self.alpha, self.dual = problem, alpha, dual
-        self.core = Newton(
-            problem.storage, problem.loss, problem.delta, problem.weight, alpha, problem.lam
-        )
+        self.core = newton(problem, alpha)
         self._next, self._best = alpha.like(), alpha.like()
         self._z, self._dz = (np.empty(self.core.entries) for _ in range(2))
         self._v, self._step = (np.empty(self.core.dim) for _ in range(2))

@@ -98,7 +98,8 @@ class OneVsRest:
             )
         log_p = -np.logaddexp(0, -self.decision_function(X))
         p: np.ndarray = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-        return p / p.sum(axis=1, keepdims=True)
+        p /= p.sum(axis=1, keepdims=True)
+        return p
 
 
 def one_vs_rest(

@@ -12,15 +12,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from . import _validate, theory
+from . import _newton, _validate, theory
 from ._core.block_epoch import BlockEpoch
 from ._core.block_objective import restore
 from ._core.columns import LossMap, Penalty
 from ._core.epoch import Epoch
 from ._core.losses import OPTIONS
 from ._core.map import Map
+from ._core.newton import Newton
 from ._core.regs import L2Map, gradient
-from ._newton import Ascent, serves
+from ._newton import Ascent
 from ._problem import Evaluation, Problem, Room
 from ._result import NumericalError, Result
 from ._vector import VectorProblem
@@ -37,6 +38,7 @@ class Side:
     name: str
     certifies_first = False  # whether the first certificate comes before the first epoch
     rough = False  # whether gap_estimate is only in proportion to the gap
+    certificate_cost = 1.0  # about how many epochs a certificate takes, beyond the first two
     lam: float  # what stands in the Result
     term: Any  # Term, or VectorLoss
     map: Map
@@ -131,12 +133,21 @@ class Side:
         return False
 
     @property
-    def second_order(self) -> bool:
-        """Whether there is an `Ascent` for this problem."""
-        return False
+    def second_order(self) -> str:
+        """The kind of second-order ascent: "all" of alpha, its "faces", or ""."""
+        return ""
+
+    @property
+    def slow(self) -> float:
+        """How many epochs more are too many where there is a second-order ascent."""
+        return math.inf
 
     def ascent(self, b: Any, dual: float) -> Ascent:
         """Steps on all of alpha at once, from b, whose dual value is known."""
+        raise NotImplementedError
+
+    def faces(self, b: Any) -> Newton:
+        """Steps along the faces that alpha is on."""
         raise NotImplementedError
 
 
@@ -202,6 +213,7 @@ class BlockSide(RowSide):
     """Visit examples with vector-valued losses: b is a `Duals`, v is flattened."""
 
     problem: VectorProblem
+    certificate_cost = 4.0
 
     def zero(self, make: Callable[[int], np.ndarray]) -> Any:
         return self.problem.zero_alpha()
@@ -216,11 +228,18 @@ class BlockSide(RowSide):
         )  # fmt: skip
 
     @property
-    def second_order(self) -> bool:
-        return serves(self.problem)
+    def second_order(self) -> str:
+        return _newton.kind(self.problem)
+
+    @property
+    def slow(self) -> float:
+        return _newton.slow(self.problem)
 
     def ascent(self, b: Any, dual: float) -> Ascent:
         return Ascent(self.problem, b, dual)
+
+    def faces(self, b: Any) -> Newton:
+        return _newton.newton(self.problem, b)
 
     def settle(self, b: Any, curvature: np.ndarray) -> np.ndarray:
         """alpha_i of an example without a nonzero entry is -s_i phi'(0) at the optimum."""

@@ -131,9 +131,7 @@ def test_what_does_not_go_together():
         proxsdca.solve(X, [1, -1, 1], loss="hinge", offsets=[0, 2, 4, 6])
     with pytest.raises(ValueError, match="option = 'V' does not exist for loss 'multiclass_hinge'"):
         proxsdca.solve(X, Y, loss="multiclass_hinge", option="V")
-    with pytest.raises(
-        ValueError, match="option = 'I' does not exist for reg = 'qnorm' with these"
-    ):
+    with pytest.raises(ValueError, match="option = 'I' does not exist for reg = 'qnorm' with"):
         proxsdca.solve(X, [0, 0, 0], loss="softmax", reg="qnorm", offsets=[0, 2, 4, 6], option="I")
     with pytest.raises(ValueError, match=r"y holds 3 classes.*'multiclass_hinge' and 'softmax'"):
         proxsdca.solve(X, Y, loss="hinge")

@@ -26,7 +26,7 @@ from .vector_losses cimport VectorLoss
 
 
 cdef enum:
-    AHEAD = 4           # examples
+    SOON = 4            # examples
     INNER = 50          # steps of the inner solve for each class, at the most
     WIDE = 64           # classes, beyond which alpha is kept compact
     ROOMS = 9           # vectors of k numbers that a visit needs
@@ -363,10 +363,10 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                                        rooms + 3 * widest, rooms + 4 * widest)
     with nogil:
         for t in range(count):
-            if t + AHEAD < count and not explicit:
-                prefetch_row(rows, order[t + AHEAD])
-                if t + 2 * AHEAD < count:
-                    prefetch_start(rows, order[t + 2 * AHEAD])
+            if t + SOON < count and not explicit:
+                prefetch_row(rows, order[t + SOON])
+                if t + 2 * SOON < count:
+                    prefetch_start(rows, order[t + 2 * SOON])
             if record != NULL and AnyMap not in SeparableMap:
                 map.tick()
             i = order[t]

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,6 +42,14 @@ class Newton:
     def curve(self, beta: Duals, mu: float, precondition: bool) -> None: ...
     def product(self, x: NDArray[np.float64], out: NDArray[np.float64]) -> None: ...
     def precondition(self, r: NDArray[np.float64], out: NDArray[np.float64]) -> None: ...
+    def ascend_faces(
+        self,
+        alpha: Duals,
+        v: NDArray[np.float64],
+        curvature: NDArray[np.float64],
+        accuracy: float,
+        passes_left: Callable[[], int],
+    ) -> bool: ...
     def solve(
         self, gradient: NDArray[np.float64], x: NDArray[np.float64], accuracy: float, most: int
     ) -> int: ...

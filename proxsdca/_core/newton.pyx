@@ -1,6 +1,6 @@
-"""Second-order ascent for vector-valued losses with g(w) = |w|^2 / 2.
+"""Second-order ascent for vector-valued losses with g(w) = |w|^2 / 2, in two ways.
 
-A proximal step on the dual, max over alpha of D(alpha) - mu/2 1/n sum_i s_i |beta_i - beta0_i|^2,
+All of alpha, where d is small.  A proximal step on the dual, max over alpha of D(alpha) - mu/2 1/n sum_i s_i |beta_i - beta0_i|^2,
 has the smooth primal
 
     F(w) = lam/2 |w|^2 + 1/n sum_i s_i max over beta of [beta^T (delta + z) - z_y - omega ...
@@ -10,6 +10,8 @@ whose inner solutions are the `best` of the loss, and whose Hessian is lam I + 1
 X_i^T with the losses' `bend` for J_i: only examples whose beta is not at a corner count.  For a
 smooth loss mu = 0 does, and F is P itself.  Here are the passes that Newton's method needs, and
 the conjugate gradients for its equations; `_newton.py` has the order of the calls.
+
+The faces that alpha is on, for the multiclass hinge where d is large: `ascend_faces`.
 """
 
 import numpy as np
@@ -32,9 +34,12 @@ from .vector_losses cimport VectorLoss
 cdef enum:
     MOST_BLOCKS = 4_000_000     # numbers in the blocks of the preconditioner, beyond which it is
     MOST_WORK = 200_000_000     # diagonal; products that go into them
+    MOST_STEPS = 50             # of conjugate gradients along faces
     TASK_MARGINS = 1
     TASK_CURVE = 2
     TASK_BLOCKS = 3
+    TASK_GATHER = 4
+    TASK_SCATTER = 5
 
 
 cdef extern from *:
@@ -82,7 +87,6 @@ cdef class Newton:
         self.dim = rows.d * self.width
         self.blocked = Newton.blocked_for(rows.d, self.width)
         self.ones, self.rooms = np.ones(duals.widest), np.zeros(6 * duals.widest)
-        self.blocks = np.zeros(self.dim * rows.d if self.blocked else self.dim)
 
     @staticmethod
     def blocked_for(Py_ssize_t d, Py_ssize_t width):
@@ -212,7 +216,7 @@ cdef class Newton:
         self.free = count
         if not precondition:
             return
-        self.blocks[:] = 0
+        self.blocks = np.zeros(self.dim * self.rows.d if self.blocked else self.dim)
         self._pass(TASK_BLOCKS, None, self.blocks)
         if self.blocked:
             for j in range(self.width):
@@ -278,6 +282,140 @@ cdef class Newton:
                     out[j * k + c] = part[j]
         centre(&out[0], d, k)
 
+    def ascend_faces(self, Duals alpha, double[::1] v, const double[::1] curvature,
+                     double accuracy, passes_left):
+        """Raise D along the faces of the simplices that alpha is on, for omega linear on them.
+
+        With p_i in the span of the face of example i, n D(beta + p) is quadratic in p: conjugate
+        gradients go towards its maximum, and what leaves the simplices is projected back, by
+        shorter steps until the dual has risen.
+
+        Parameters
+        ----------
+        alpha : Duals
+            Overwritten where the dual rises.
+        v : array
+            v(alpha), overwritten likewise.
+        curvature : (n,) array
+            |X_i|^2 / (lambda n).
+        accuracy : float
+            The part of the gradient that may be left.
+        passes_left : callable
+            How many passes over X there is time for.
+
+        Returns
+        -------
+        bool
+            Whether the dual has risen.
+        """
+        self.curve(alpha, 1.0, False)
+        cdef Py_ssize_t size = self.beta.shape[0], f, a, step = 0, i, y, k, support, first, j
+        cdef double[::1] direction = np.zeros(size)
+        cdef double[::1] r = np.zeros(size)
+        cdef double[::1] p = np.zeros(size)
+        cdef double[::1] z = np.zeros(size)
+        cdef double[::1] moved = np.zeros(size)
+        cdef double[::1] wide = np.zeros(self.dim)
+        cdef double* mass = &self.rooms[0]
+        cdef double* room = mass + self.shape.widest
+        cdef double* delta = mass + 3 * self.shape.widest
+        cdef double* target = mass + 4 * self.shape.widest
+        cdef double* zeros = mass + 5 * self.shape.widest
+        cdef double s, rz, start, last, bend, step_length, t = 1, gain, n = self.shape.n
+        cdef bint kept = True
+        if not size:
+            return False
+        # the slope of n D along the face: s_i (delta + X_i^T v), without its mean
+        self._pass(TASK_GATHER, v, r)
+        for f in range(self.free):
+            i, y, first = self.example[f], self.shape.target_view[self.example[f]], self.start[f]
+            s = 1 if self.weight is None else self.weight[i]
+            for a in range(first, self.start[f + 1]):
+                r[a] = s * (r[a] + self.cost(i, y, self.classes[a]))
+        cdef double[::1] slope = np.array(r)
+        self.within_faces(r, curvature, z, False)
+        r[:] = z
+        self.within_faces(r, curvature, z, True)
+        p[:] = z
+        rz = start = inner(&r[0], &z[0], size)
+        while step < MOST_STEPS and rz > accuracy * accuracy * start and rz > 0:
+            if passes_left() < 10:      # what two steps and the line search take
+                break
+            wide[:] = 0
+            self._pass(TASK_SCATTER, p, wide)       # sum_i s_i X_i p_i
+            bend = self.lam * n * inner(&wide[0], &wide[0], self.dim)
+            if not bend > 0:
+                break
+            step_length = rz / bend
+            self._pass(TASK_GATHER, wide, moved)
+            for f in range(self.free):
+                s = 1 if self.weight is None else self.weight[self.example[f]]
+                for a in range(self.start[f], self.start[f + 1]):
+                    direction[a] += step_length * p[a]
+                    moved[a] *= s
+            self.within_faces(moved, curvature, z, False)
+            for a in range(size):
+                r[a] -= step_length * z[a]
+            self.within_faces(r, curvature, z, True)
+            last, rz = rz, inner(&r[0], &z[0], size)
+            for a in range(size):
+                p[a] = z[a] + rz / last * p[a]
+            step += 1
+        for _ in range(6):
+            # beta + t direction, projected onto each face; moved is what that changes
+            for f in range(self.free):
+                first, support = self.start[f], self.start[f + 1] - self.start[f]
+                for a in range(support):
+                    target[a] = self.beta[first + a] + t * direction[first + a]
+                self.term.best(0, zeros, target, zeros, 1, support, mass, room)
+                for a in range(support):
+                    moved[first + a] = mass[a] - self.beta[first + a]
+            wide[:] = 0
+            self._pass(TASK_SCATTER, moved, wide)
+            gain = inner(&slope[0], &moved[0], size)
+            gain -= 0.5 * self.lam * n * inner(&wide[0], &wide[0], self.dim)
+            if gain > 0:
+                break
+            t *= 0.3
+        if not gain > 0:
+            return False
+        for j in range(self.dim):
+            v[j] -= wide[j]
+        for f in range(self.free):
+            i = self.example[f]
+            s = 1 if self.weight is None else self.weight[i]
+            k = self.shape.size(i)
+            for j in range(k):
+                mass[j] = 0
+            for a in range(self.start[f], self.start[f + 1]):
+                mass[self.classes[a]] = s * (self.beta[a] + moved[a])
+            kept = kept and alpha.write(i, mass)
+        if not kept:
+            raise MemoryError
+        return True
+
+    cdef double cost(self, Py_ssize_t i, Py_ssize_t y, Py_ssize_t j) noexcept:
+        """delta_j of example i."""
+        if self.delta is None:
+            return j != y
+        return self.delta[self.shape.first(i) + j if self.explicit else y * self.shape.k + j]
+
+    cdef void within_faces(self, const double[::1] x, const double[::1] curvature, double[::1] out,
+                           bint precondition) noexcept:
+        """x without its mean on each face, over the face's curvature where that is asked for."""
+        cdef Py_ssize_t f, a
+        cdef double mean, c = 1, s
+        for f in range(self.free):
+            mean = 0
+            for a in range(self.start[f], self.start[f + 1]):
+                mean += x[a]
+            mean /= self.start[f + 1] - self.start[f]
+            if precondition:
+                s = 1 if self.weight is None else self.weight[self.example[f]]
+                c = 1 / fmax(s * s * curvature[self.example[f]], 1e-300)
+            for a in range(self.start[f], self.start[f + 1]):
+                out[a] = c * (x[a] - mean)
+
     def _pass(self, int task, const double[::1] x, double[::1] out):
         cdef Rows rows = self.rows
         if isinstance(rows, CSR32i32):
@@ -304,6 +442,10 @@ cdef int sweep(Newton state, AnyRows rows, int task, const double[::1] x,
         all_margins(state, rows, x, out)
     elif task == TASK_CURVE:
         curve_product(state, rows, x, out)
+    elif task == TASK_GATHER:
+        gather(state, rows, x, out)
+    elif task == TASK_SCATTER:
+        scatter(state, rows, x, out)
     else:
         curve_blocks(state, rows, out)
     return 0
@@ -381,6 +523,71 @@ cdef int curve_product(Newton state, AnyRows rows, const double[::1] x, double[:
                         for a in range(support):
                             out[at + classes[a]] += entry * u[a]
             unseen += support * (count + 1)
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    state.touched += touched
+    return 0
+
+
+cdef int gather(Newton state, AnyRows rows, const double[::1] w, double[::1] out) except -1:
+    """X_i^T w on the support of each free example."""
+    cdef Py_ssize_t f, i, a, e, at, first, count, begin, end, k, unseen = 0, touched = 0
+    cdef double entry
+    with nogil:
+        for f in range(state.free):
+            i, begin, end = state.example[f], state.start[f], state.start[f + 1]
+            k = state.shape.size(i)
+            for a in range(begin, end):
+                out[a] = 0
+            if state.explicit:
+                for a in range(begin, end):
+                    count = span(rows, state.shape.first(i) + state.classes[a], &first)
+                    touched += count
+                    for e in range(count):
+                        out[a] += value(rows, first, e) * w[column(rows, first, e)]
+            else:
+                count = span(rows, i, &first)
+                touched += count
+                for e in range(count):
+                    entry = value(rows, first, e)
+                    at = column(rows, first, e) * k
+                    for a in range(begin, end):
+                        out[a] += entry * w[at + state.classes[a]]
+            unseen += (end - begin) * (count + 1)
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    state.touched += touched
+    return 0
+
+
+cdef int scatter(Newton state, AnyRows rows, const double[::1] y, double[::1] out) except -1:
+    """out += 1/(lam n) sum_i s_i X_i y_i, over the free examples."""
+    cdef Py_ssize_t f, i, a, e, at, first, count, begin, end, k, unseen = 0, touched = 0
+    cdef double entry, s, scale = 1 / (state.lam * state.shape.n)
+    with nogil:
+        for f in range(state.free):
+            i, begin, end = state.example[f], state.start[f], state.start[f + 1]
+            k = state.shape.size(i)
+            s = scale
+            if state.weight is not None:
+                s *= state.weight[i]
+            if state.explicit:
+                for a in range(begin, end):
+                    count = span(rows, state.shape.first(i) + state.classes[a], &first)
+                    touched += count
+                    for e in range(count):
+                        out[column(rows, first, e)] += s * y[a] * value(rows, first, e)
+            else:
+                count = span(rows, i, &first)
+                touched += count
+                for e in range(count):
+                    entry = s * value(rows, first, e)
+                    at = column(rows, first, e) * k
+                    for a in range(begin, end):
+                        out[at + state.classes[a]] += entry * y[a]
+            unseen += (end - begin) * (count + 1)
             if unseen > PATIENCE:
                 unseen = 0
                 poll()
