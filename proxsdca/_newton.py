@@ -17,7 +17,7 @@ import numpy as np
 
 from ._core.block_objective import accumulate
 from ._core.duals import Duals
-from ._core.newton import Newton, dot
+from ._core.newton import Newton, product
 from ._core.regs import L2Map
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_ENTRIES = 10_000_000  # margins, which are kept for line searches
 STEPS = 12  # of Newton's method for one proximal step; more say that it was too long
 PATIENCE = 3  # proximal steps without a rise, after which epochs are better
-LEAST = 4  # passes over X that a step of Newton's method takes
+LEAST = 6  # passes over X that a step of Newton's method takes, at the least
 FACE_ACCURACY = 0.05  # the part of the gradient along the faces that may be left
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 BETWEEN = 5  # epochs between two ascents along faces
@@ -104,15 +104,15 @@ class Ascent:
         problem, core, mu = self.problem, self.core, self._mu
         lam, n = problem.lam, problem.n
         smooth, loss, conjugate = core.respond(self._z, None, 0.0, self.alpha, mu, self._next)
-        value = smooth + 0.5 * lam * dot(self.w, self.w)
+        value = smooth + 0.5 * lam * product(self.w, self.w)
         rose = False
         work: list[int] = []  # steps of conjugate gradients since the preconditioner was made
         for steps in range(STEPS + 1):
             accumulate(problem.storage, self._next, self._v)
             self._accumulated += problem.storage.nnz
             self._v /= lam * n
-            primal = loss + 0.5 * lam * dot(self.w, self.w)
-            dual = -conjugate - 0.5 * lam * dot(self._v, self._v)
+            primal = loss + 0.5 * lam * product(self.w, self.w)
+            dual = -conjugate - 0.5 * lam * product(self._v, self._v)
             if primal < self.primal:
                 self.primal = primal
                 np.copyto(self.best_w, self.w)
@@ -121,7 +121,7 @@ class Ascent:
                 self.dual = dual
                 self._best.assign(self._next)
             self._v -= self.w
-            inner_gap = 0.5 * lam * dot(self._v, self._v)  # of the proximal step itself
+            inner_gap = 0.5 * lam * product(self._v, self._v)  # of the proximal step itself
             near = inner_gap <= 0.1 * (primal - dual - inner_gap) and dual >= self.dual
             left = passes_left()
             done = reached(self.primal, self.dual) or (mu > 0 and near)
@@ -134,15 +134,17 @@ class Ascent:
             core.curve(self._next, mu, fresh)
             relative = (primal - dual) / max(abs(primal), 1e-300)
             accuracy = 0.1 if mu > 0 else min(0.1, max(1e-3, 0.3 * math.sqrt(max(relative, 0.0))))
-            work.append(core.solve(self._v, self._step, accuracy, min(200, left - LEAST + 1)))
+            work.append(
+                core.solve(self._v, self._step, accuracy, min(200, (left - LEAST) // 2 + 1))
+            )
             core.margins(self._step, self._dz)
-            slope, t = dot(self._v, self._step), 1.0
+            slope, t = product(self._v, self._step), 1.0
             while True:
                 smooth, loss, conjugate = core.respond(
                     self._z, self._dz, t, self.alpha, mu, self._next
                 )
                 w = self.w + t * self._step
-                trial = smooth + 0.5 * lam * dot(w, w)
+                trial = smooth + 0.5 * lam * product(w, w)
                 if trial <= value + 1e-4 * t * slope or t < 1e-8:
                     break
                 t *= 0.5

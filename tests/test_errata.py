@@ -50,6 +50,26 @@ def test_erratum_1_the_conjugate_of_the_structured_hinge_is_minus_the_cost():
         assert conjugate_by_lp(a, np.array([0.3, 0.2, 0.0]), 2) == np.inf
 
 
+def test_erratum_1_with_the_printed_sign_the_gap_stalls():
+    """At the solution of the multiclass hinge, P - D is 0 with the sign put right; with the printed
+    one it is 2 mean beta.delta."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(0, 4, 40)
+    cost = rng.random((4, 4))
+    np.fill_diagonal(cost, 0)
+    loss = proxsdca.losses.MulticlassHinge(cost)
+    r = proxsdca.solve(X, y, loss=loss, lam=0.1, tol=1e-8)
+    alpha = r.alpha.toarray()
+    conjugates = loss.conjugate(-alpha, y)
+    delta = cost[:, y].T
+    np.testing.assert_allclose(conjugates, np.sum(alpha * delta, axis=1), atol=1e-12)
+    g_conj = 0.5 * np.sum((X.T @ alpha / (0.1 * 40)) ** 2)
+    right, printed = (-np.mean(sign * conjugates) - 0.1 * g_conj for sign in (1, -1))
+    assert r.primal - right == pytest.approx(r.gap, abs=1e-12)
+    beta = np.eye(4)[y] - alpha
+    assert r.primal - printed == pytest.approx(2 * np.mean(np.sum(beta * delta, axis=1)), abs=1e-6)
+
+
 # ------------------------------------------------------------ 2
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from libc.float cimport DBL_MIN
 from libc.math cimport fabs, fmax
-from libc.stdlib cimport calloc, free
 
 from .blocks cimport margins, total
-from .block_step cimport Block, block_excess, block_inner, block_step, fraction, towards
+from .block_step cimport Block, block_inner, block_step, fraction, towards
 from .duals cimport Duals
 from .kinds cimport AnyMap, SeparableMap
+from .loop cimport Loop
 from .map cimport Map
 from .regs cimport GroupMap, L1L2Map, L2Map, QNormMap, WeightedL1L2Map
 from .rows cimport (
@@ -32,7 +32,7 @@ cdef enum:
     ROOMS = 9           # vectors of k numbers that a visit needs
 
 
-cdef class BlockEpoch:
+cdef class BlockEpoch(Loop):
     """The state that the loop changes, and what it notices on the way.
 
     Parameters
@@ -55,81 +55,45 @@ cdef class BlockEpoch:
 
     cdef Rows rows
     cdef VectorLoss term
-    cdef Map map
     cdef L2Map plain
     cdef const double[::1] delta, weight, curvature
     cdef readonly Duals duals
-    cdef readonly double[::1] v
-    cdef double scale
-    cdef readonly double q_R
-    cdef int option
-    cdef bint virtual, explicit
+    cdef bint explicit
     cdef double[::1] rooms, ones, gram, dense
-
-    # As in `Epoch`:
-    cdef readonly Py_ssize_t sampled
-    cdef readonly double excess, loss, inner
-    cdef readonly Py_ssize_t visits, visited, changed, broken
-    cdef Record* w_record
-    cdef Record* mass_record
-    cdef readonly Py_ssize_t recorded
 
     def __init__(self, Rows rows, VectorLoss term, Map map, delta, weight,
                  const double[::1] curvature, Duals duals, double[::1] v, *,
                  double scale, double q_R, int option, bint virtual=False):
         cdef Py_ssize_t k = duals.widest
-        self.rows, self.term, self.map, self.plain = rows, term, map, L2Map()
+        self.rows, self.term, self.plain = rows, term, L2Map()
         self.delta, self.weight, self.curvature = delta, weight, curvature
-        self.duals, self.v = duals, v
-        self.scale, self.q_R, self.option, self.virtual = scale, q_R, option, virtual
+        self.duals = duals
         self.explicit = duals.k == 0
         self.rooms, self.ones = np.zeros(ROOMS * k), np.ones(k)
         square = k * k if self.explicit and option == OPTION_I else 1
         self.gram, self.dense = np.zeros(square), np.zeros(rows.d if self.explicit else 1)
-        self.broken = -1
-        self.forget()
-        self.reset()
-
-    def __dealloc__(self):
-        free(self.w_record)
-        free(self.mass_record)
+        Loop.__init__(self, map, v, scale, q_R, option, virtual)
 
     def record(self):
         """From here on, sum the iterates w and alpha."""
-        cdef Py_ssize_t n = self.duals.n, j, last = self.duals.first(n - 1)
-        self.w_record = <Record*>calloc(self.v.shape[0], sizeof(Record))
-        self.mass_record = <Record*>calloc(last + self.duals.size(n - 1), sizeof(Record))
-        if self.w_record == NULL or self.mass_record == NULL:
-            raise MemoryError
-        for j in range(self.v.shape[0]):
-            self.w_record[j].since = self.map.clock(j)
+        cdef Py_ssize_t last = self.duals.n - 1
+        self.start_records(self.duals.first(last) + self.duals.size(last))
 
     def average(self, double[::1] w, Duals alpha):
         """Write the means of the recorded w and alpha; there must be at least one."""
         cdef Py_ssize_t i, j, first
         cdef double* mass = &self.rooms[0]
         cdef bint kept = True
-        for j in range(w.shape[0]):
-            hold(&self.w_record[j], self.map.held(j, self.v[j]), self.map.clock(j))
-            w[j] = self.w_record[j].total / self.recorded
+        self.average_w(w)
         for i in range(alpha.n):
             self.duals.read(i, mass)
             first = alpha.first(i)
             for j in range(alpha.size(i)):
-                hold(&self.mass_record[first + j], mass[j], self.recorded)
-                mass[j] = self.mass_record[first + j].total / self.recorded
+                hold(&self.alpha_record[first + j], mass[j], self.recorded)
+                mass[j] = self.alpha_record[first + j].total / self.recorded
             kept = kept and alpha.write(i, mass)
         if not kept:
             raise MemoryError
-
-    def forget(self):
-        """Start the sums anew."""
-        self.excess = self.loss = self.inner = 0
-        self.sampled = self.visits = self.visited = self.changed = 0
-
-    def reset(self):
-        """Tell the map that v was replaced."""
-        self.map.reset(&self.v[0], self.v.shape[0])
 
     def run(self, const Py_ssize_t[::1] order):
         """Visit the examples of the order, one after the other."""
@@ -353,7 +317,7 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     cdef Py_ssize_t recorded = state.recorded
     cdef double started = map.now
     cdef Py_ssize_t mask = 3 if count >= 4096 else 0
-    cdef double s = 1, stiffness, before, rise, g_rise
+    cdef double s = 1, loss, inner, stiffness, before, rise, g_rise
     cdef bint kept = True
     cdef Block b
     cdef double* rooms = &state.rooms[0]
@@ -397,9 +361,10 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
             steps += 1
             if t & mask == 0:
                 sampled += 1
-                total_excess += s * block_excess(term, &b)
-                total_loss += s * term.phi(b.y, b.delta, b.m, b.k)
-                total_inner += s * block_inner(&b)
+                loss, inner = s * term.phi(b.y, b.delta, b.m, b.k), s * block_inner(&b)
+                total_excess += loss + s * term.omega(b.y, b.delta, b.beta, b.k) + inner
+                total_loss += loss
+                total_inner += inner
             stiffness = s * scale
             while True:
                 if explicit:
@@ -429,7 +394,7 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                 if record != NULL:
                     for c in range(b.k):
                         if c != b.y:
-                            hold(&state.mass_record[first + c], s * b.beta[c], recorded + t + 1)
+                            hold(&state.alpha_record[first + c], s * b.beta[c], recorded + t + 1)
                 if s != 1:
                     for c in range(b.k):
                         b.new[c] *= s

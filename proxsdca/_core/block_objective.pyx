@@ -31,7 +31,7 @@ cdef extern from *:
 
 
 cdef enum:
-    ROOMS = 7       # vectors of k numbers that an example needs
+    ROOMS = 5       # vectors of k numbers that an example needs
 
 
 def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const double[::1] w,

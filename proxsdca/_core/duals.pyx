@@ -160,15 +160,6 @@ cdef class DenseDuals(Duals):
         super().__init__(target, k, offsets)
         self.mass = np.zeros(self.n * k if k else int(offsets[len(offsets) - 1]))
 
-    @property
-    def nbytes(self):
-        return self.mass.nbytes
-
-    @property
-    def flat(self):
-        """The masses themselves, 0 at every y."""
-        return np.asarray(self.mass)
-
     cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil:
         memcpy(mass, &self.mass[self.first(i)], self.size(i) * sizeof(double))
 
@@ -192,6 +183,7 @@ cdef class CompactDuals(Duals):
 
     @property
     def nbytes(self):
+        """The memory that alpha takes."""
         return self.n * sizeof(Span) + self.capacity * sizeof(Entry)
 
     cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil:

@@ -10,10 +10,10 @@ import numpy as np
 
 from libc.float cimport DBL_MIN
 from libc.math cimport exp, fabs, fmax, fmin, isfinite, sqrt
-from libc.stdlib cimport calloc, free
 
 from .columns cimport LossMap, Penalty
 from .kinds cimport AnyMap, AnyTerm, SeparableMap
+from .loop cimport Loop
 from .losses cimport Hinge, Logistic, SmoothHinge, Squared, SquaredHinge
 from .map cimport Map
 from .regs cimport GroupMap, L1L2Map, L2Map, QNormMap, WeightedL1L2Map
@@ -29,7 +29,7 @@ cdef enum:
     AHEAD = 8       # rows; far enough for memory to answer before the row is due
 
 
-cdef class Epoch:
+cdef class Epoch(Loop):
     """The state that the loop changes, and what it notices on the way.
 
     Parameters
@@ -54,78 +54,35 @@ cdef class Epoch:
 
     cdef Rows rows
     cdef Term term
-    cdef Map map
     cdef const double[::1] target, weight, curvature
-    cdef readonly double[::1] alpha, v
-    cdef double scale
-    cdef readonly double q_R
-    cdef int option
-    cdef bint virtual
-
-    # Sums over a sample of the visits since `forget`, each at the state it found:
-    cdef readonly Py_ssize_t sampled
-    cdef readonly double excess     # s_i (phi + phi* + m b); its mean estimates P - D
-    cdef readonly double loss       # s_i phi; its mean estimates the mean loss
-    cdef readonly double inner      # alpha_i x_i^T w; its mean estimates lambda v^T w
-    cdef readonly Py_ssize_t visits             # rows visited, without those known to stay
-    cdef readonly Py_ssize_t visited, changed   # nonzeros of the rows visited, and changed
-    cdef readonly Py_ssize_t broken             # the first row whose margin is not finite, or -1
+    cdef readonly double[::1] alpha
 
     # For the column side.  A step moves map(v) by at most its length |b' - b| q^(1/2), so that a
     # coordinate with slack stays where it is, unvisited, while the path is short of `quiet`.
     cdef double path
     cdef double[::1] quiet
 
-    # Sums of w and alpha over the iterates since `record`, for the averaged output
-    cdef Record* w_record
-    cdef Record* alpha_record
-    cdef readonly Py_ssize_t recorded
-
     def __init__(self, Rows rows, Term term, Map map, const double[::1] target, weight,
                  const double[::1] curvature, double[::1] alpha, double[::1] v, *,
                  double scale, double q_R, int option, bint virtual=False):
-        self.rows, self.term, self.map = rows, term, map
+        self.rows, self.term = rows, term
         self.target, self.weight, self.curvature = target, weight, curvature
-        self.alpha, self.v = alpha, v
-        self.scale, self.q_R, self.option, self.virtual = scale, q_R, option, virtual
-        self.broken = -1
+        self.alpha = alpha
         self.path = 0
         self.quiet = np.zeros(alpha.shape[0] if isinstance(term, Penalty) else 1)
-        self.forget()
-        self.reset()
-
-    def __dealloc__(self):
-        free(self.w_record)
-        free(self.alpha_record)
+        Loop.__init__(self, map, v, scale, q_R, option, virtual)
 
     def record(self):
         """From here on, sum the iterates w and alpha."""
-        self.w_record = <Record*>calloc(self.v.shape[0], sizeof(Record))
-        self.alpha_record = <Record*>calloc(self.alpha.shape[0], sizeof(Record))
-        if self.w_record == NULL or self.alpha_record == NULL:
-            raise MemoryError
-        cdef Py_ssize_t j
-        for j in range(self.v.shape[0]):
-            self.w_record[j].since = self.map.clock(j)
+        self.start_records(self.alpha.shape[0])
 
     def average(self, double[::1] w, double[::1] alpha):
         """Write the means of the recorded w and alpha; there must be at least one."""
-        cdef Py_ssize_t i, j
-        for j in range(w.shape[0]):
-            hold(&self.w_record[j], self.map.held(j, self.v[j]), self.map.clock(j))
-            w[j] = self.w_record[j].total / self.recorded
+        cdef Py_ssize_t i
+        self.average_w(w)
         for i in range(alpha.shape[0]):
             hold(&self.alpha_record[i], self.alpha[i], self.recorded)
             alpha[i] = self.alpha_record[i].total / self.recorded
-
-    def forget(self):
-        """Start the sums anew."""
-        self.excess = self.loss = self.inner = 0
-        self.sampled = self.visits = self.visited = self.changed = 0
-
-    def reset(self):
-        """Tell the map that v was replaced."""
-        self.map.reset(&self.v[0], self.v.shape[0])
 
     def run(self, const Py_ssize_t[::1] order):
         """Visit the rows of the order, one after the other."""

@@ -1,10 +1,14 @@
 """Second-order ascent for vector-valued losses with g(w) = |w|^2 / 2, in two ways.
 
-All of alpha, where d is small.  A proximal step on the dual, max over alpha of D(alpha) - mu/2 1/n sum_i s_i |beta_i - beta0_i|^2,
+All of alpha, where d is small.  A proximal step on the dual,
+
+    max over alpha of D(alpha) - mu/2 1/n sum_i s_i |beta_i - beta0_i|^2,
+
 has the smooth primal
 
-    F(w) = lam/2 |w|^2 + 1/n sum_i s_i max over beta of [beta^T (delta + z) - z_y - omega ...
-                                                         - mu/2 |beta - beta0_i|^2],   z = X_i^T w,
+    F(w) = lam/2 |w|^2
+           + 1/n sum_i s_i max_beta [(beta - e_y)^T X_i^T w - omega(beta)
+                                     - mu/2 |beta - beta0_i|^2],
 
 whose inner solutions are the `best` of the loss, and whose Hessian is lam I + 1/n sum_i s_i X_i J_i
 X_i^T with the losses' `bend` for J_i: only examples whose beta is not at a corner count.  For a
@@ -24,7 +28,7 @@ from .duals cimport Duals
 from .regs cimport L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, Strided32, Strided64,
-    column, span, value,
+    column, dot, span, value,
 )
 from .signals cimport PATIENCE, poll
 from .sums cimport Sum, add, result
@@ -36,10 +40,9 @@ cdef enum:
     MOST_WORK = 200_000_000     # diagonal; products that go into them
     MOST_STEPS = 50             # of conjugate gradients along faces
     TASK_MARGINS = 1
-    TASK_CURVE = 2
-    TASK_BLOCKS = 3
-    TASK_GATHER = 4
-    TASK_SCATTER = 5
+    TASK_BLOCKS = 2
+    TASK_GATHER = 3
+    TASK_SCATTER = 4
 
 
 cdef extern from *:
@@ -76,7 +79,7 @@ cdef class Newton:
     cdef Py_ssize_t width               # columns of w: k, or 1 where X_i is explicit
     # The curvature of the free examples: which they are, and beta on its support.
     cdef Py_ssize_t[::1] example, start, classes
-    cdef double[::1] beta, blocks
+    cdef double[::1] beta, at_support, blocks
     cdef double[::1] ones, rooms
 
     def __init__(self, Rows rows, VectorLoss term, delta, weight, Duals duals, double lam):
@@ -185,6 +188,7 @@ cdef class Newton:
             if round == 1:
                 self.example, self.start = np.zeros(count, np.intp), np.zeros(count + 1, np.intp)
                 self.classes, self.beta = np.zeros(used, np.intp), np.zeros(used)
+                self.at_support = np.zeros(used)
             used = count = 0
             for i in range(n):
                 k, y = self.shape.size(i), self.shape.target_view[i]
@@ -257,12 +261,17 @@ cdef class Newton:
         return step
 
     def product(self, const double[::1] x, double[::1] out):
-        """out = H x."""
-        cdef Py_ssize_t j
+        """out = H x = lam x + 1/n sum_i s_i X_i J_i X_i^T x."""
+        cdef Py_ssize_t f, j, first
         out[:] = 0
-        self._pass(TASK_CURVE, x, out)
+        self._pass(TASK_GATHER, x, self.at_support)
+        for f in range(self.free):
+            first = self.start[f]
+            self.term.bend(&self.beta[first], self.start[f + 1] - first, self.mu,
+                           &self.at_support[first], &self.at_support[first])
+        self._pass(TASK_SCATTER, self.at_support, out)
         for j in range(self.dim):
-            out[j] += self.lam * x[j]
+            out[j] = out[j] / self.shape.n + self.lam * x[j]
 
     def precondition(self, const double[::1] r, double[::1] out):
         """out = M^-1 r: block by block, on the w whose columns add up to 0, where w* is."""
@@ -318,10 +327,10 @@ cdef class Newton:
         cdef double[::1] wide = np.zeros(self.dim)
         cdef double* mass = &self.rooms[0]
         cdef double* room = mass + self.shape.widest
-        cdef double* delta = mass + 3 * self.shape.widest
         cdef double* target = mass + 4 * self.shape.widest
         cdef double* zeros = mass + 5 * self.shape.widest
-        cdef double s, rz, start, last, bend, step_length, t = 1, gain, n = self.shape.n
+        cdef double s, rz, start, last, bend, step_length, t = 1, gain
+        cdef double scale = 1 / (self.lam * self.shape.n)
         cdef bint kept = True
         if not size:
             return False
@@ -343,7 +352,7 @@ cdef class Newton:
                 break
             wide[:] = 0
             self._pass(TASK_SCATTER, p, wide)       # sum_i s_i X_i p_i
-            bend = self.lam * n * inner(&wide[0], &wide[0], self.dim)
+            bend = scale * inner(&wide[0], &wide[0], self.dim)
             if not bend > 0:
                 break
             step_length = rz / bend
@@ -352,7 +361,7 @@ cdef class Newton:
                 s = 1 if self.weight is None else self.weight[self.example[f]]
                 for a in range(self.start[f], self.start[f + 1]):
                     direction[a] += step_length * p[a]
-                    moved[a] *= s
+                    moved[a] *= s * scale
             self.within_faces(moved, curvature, z, False)
             for a in range(size):
                 r[a] -= step_length * z[a]
@@ -373,14 +382,14 @@ cdef class Newton:
             wide[:] = 0
             self._pass(TASK_SCATTER, moved, wide)
             gain = inner(&slope[0], &moved[0], size)
-            gain -= 0.5 * self.lam * n * inner(&wide[0], &wide[0], self.dim)
+            gain -= 0.5 * scale * inner(&wide[0], &wide[0], self.dim)
             if gain > 0:
                 break
             t *= 0.3
         if not gain > 0:
             return False
         for j in range(self.dim):
-            v[j] -= wide[j]
+            v[j] -= scale * wide[j]
         for f in range(self.free):
             i = self.example[f]
             s = 1 if self.weight is None else self.weight[i]
@@ -440,8 +449,6 @@ cdef int sweep(Newton state, AnyRows rows, int task, const double[::1] x,
                double[::1] out) except -1:
     if task == TASK_MARGINS:
         all_margins(state, rows, x, out)
-    elif task == TASK_CURVE:
-        curve_product(state, rows, x, out)
     elif task == TASK_GATHER:
         gather(state, rows, x, out)
     elif task == TASK_SCATTER:
@@ -464,72 +471,6 @@ cdef int all_margins(Newton state, AnyRows rows, const double[::1] w, double[::1
     return 0
 
 
-cdef int curve_product(Newton state, AnyRows rows, const double[::1] x, double[::1] out) except -1:
-    """out += 1/n sum_i s_i X_i J_i X_i^T x."""
-    cdef Py_ssize_t f, i, a, e, at, first, count, support, row, k, unseen = 0, touched = 0
-    cdef Py_ssize_t n = state.shape.n
-    cdef const Py_ssize_t* classes
-    cdef double* t = &state.rooms[0]
-    cdef double* u = t + state.shape.widest
-    cdef double entry, s = 1
-    with nogil:
-        for f in range(state.free):
-            i = state.example[f]
-            k = state.shape.size(i)
-            support = state.start[f + 1] - state.start[f]
-            classes = &state.classes[state.start[f]]
-            if state.weight is not None:
-                s = state.weight[i]
-            row = state.shape.first(i)
-            if state.explicit:
-                for a in range(support):
-                    t[a] = 0
-                    count = span(rows, row + classes[a], &first)
-                    for e in range(count):
-                        t[a] += value(rows, first, e) * x[column(rows, first, e)]
-            elif support == k:
-                margins(rows, False, i, row, state.plain, &x[0], k, t)
-            else:
-                for a in range(support):
-                    t[a] = 0
-                count = span(rows, i, &first)
-                for e in range(count):
-                    entry = value(rows, first, e)
-                    at = column(rows, first, e) * k
-                    for a in range(support):
-                        t[a] += entry * x[at + classes[a]]
-            state.term.bend(&state.beta[state.start[f]], support, state.mu, t, u)
-            for a in range(support):
-                u[a] *= s / n
-            if state.explicit:
-                for a in range(support):
-                    count = span(rows, row + classes[a], &first)
-                    touched += count
-                    for e in range(count):
-                        out[column(rows, first, e)] += value(rows, first, e) * u[a]
-            else:
-                count = span(rows, i, &first)
-                touched += count
-                if support == k:
-                    for e in range(count):
-                        entry = value(rows, first, e)
-                        at = column(rows, first, e) * k
-                        for a in range(k):
-                            out[at + a] += entry * u[a]
-                else:
-                    for e in range(count):
-                        entry = value(rows, first, e)
-                        at = column(rows, first, e) * k
-                        for a in range(support):
-                            out[at + classes[a]] += entry * u[a]
-            unseen += support * (count + 1)
-            if unseen > PATIENCE:
-                unseen = 0
-                poll()
-    state.touched += touched
-    return 0
-
-
 cdef int gather(Newton state, AnyRows rows, const double[::1] w, double[::1] out) except -1:
     """X_i^T w on the support of each free example."""
     cdef Py_ssize_t f, i, a, e, at, first, count, begin, end, k, unseen = 0, touched = 0
@@ -538,22 +479,23 @@ cdef int gather(Newton state, AnyRows rows, const double[::1] w, double[::1] out
         for f in range(state.free):
             i, begin, end = state.example[f], state.start[f], state.start[f + 1]
             k = state.shape.size(i)
-            for a in range(begin, end):
-                out[a] = 0
+            count = span(rows, i, &first)
             if state.explicit:
                 for a in range(begin, end):
-                    count = span(rows, state.shape.first(i) + state.classes[a], &first)
-                    touched += count
-                    for e in range(count):
-                        out[a] += value(rows, first, e) * w[column(rows, first, e)]
-            else:
-                count = span(rows, i, &first)
+                    out[a] = dot(rows, state.shape.first(i) + state.classes[a], state.plain, &w[0])
+                    touched += span(rows, state.shape.first(i) + state.classes[a], &first)
+            elif end - begin == k:
+                margins(rows, False, i, 0, state.plain, &w[0], k, &out[begin])
                 touched += count
+            else:
+                for a in range(begin, end):
+                    out[a] = 0
                 for e in range(count):
                     entry = value(rows, first, e)
                     at = column(rows, first, e) * k
                     for a in range(begin, end):
                         out[a] += entry * w[at + state.classes[a]]
+                touched += count
             unseen += (end - begin) * (count + 1)
             if unseen > PATIENCE:
                 unseen = 0
@@ -563,16 +505,15 @@ cdef int gather(Newton state, AnyRows rows, const double[::1] w, double[::1] out
 
 
 cdef int scatter(Newton state, AnyRows rows, const double[::1] y, double[::1] out) except -1:
-    """out += 1/(lam n) sum_i s_i X_i y_i, over the free examples."""
+    """out += sum_i s_i X_i y_i, over the free examples."""
     cdef Py_ssize_t f, i, a, e, at, first, count, begin, end, k, unseen = 0, touched = 0
-    cdef double entry, s, scale = 1 / (state.lam * state.shape.n)
+    cdef double entry, s = 1
     with nogil:
         for f in range(state.free):
             i, begin, end = state.example[f], state.start[f], state.start[f + 1]
             k = state.shape.size(i)
-            s = scale
             if state.weight is not None:
-                s *= state.weight[i]
+                s = state.weight[i]
             if state.explicit:
                 for a in range(begin, end):
                     count = span(rows, state.shape.first(i) + state.classes[a], &first)
@@ -585,8 +526,12 @@ cdef int scatter(Newton state, AnyRows rows, const double[::1] y, double[::1] ou
                 for e in range(count):
                     entry = s * value(rows, first, e)
                     at = column(rows, first, e) * k
-                    for a in range(begin, end):
-                        out[at + state.classes[a]] += entry * y[a]
+                    if end - begin == k:
+                        for a in range(k):
+                            out[at + a] += entry * y[begin + a]
+                    else:
+                        for a in range(begin, end):
+                            out[at + state.classes[a]] += entry * y[a]
             unseen += (end - begin) * (count + 1)
             if unseen > PATIENCE:
                 unseen = 0
@@ -663,7 +608,7 @@ cdef int curve_blocks(Newton state, AnyRows rows, double[::1] out) except -1:
     return 0
 
 
-def dot(const double[::1] x, const double[::1] y):
+def product(const double[::1] x, const double[::1] y):
     """x^T y, the same on every machine."""
     return inner(&x[0], &y[0], x.shape[0])
 

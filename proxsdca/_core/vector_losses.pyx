@@ -461,7 +461,7 @@ cdef class Softmax(VectorLoss):
         cdef Py_ssize_t j
         cdef bint inside = True
         for j in range(k):
-            peak = fmax(peak, m[j])
+            peak = larger(peak, m[j])
             inside = inside and beta[j] > 1e-30
         if not inside:          # start half the way from beta to what belongs to m
             self.attain(0, NULL, m, k, new)
@@ -482,12 +482,12 @@ cdef class Softmax(VectorLoss):
             square = moved = total = longest = 0
             for j in range(k):
                 move = stiff[j] * ((m[j] - peak) + q * (beta[j] - new[j]) - log_new[j] - tau)
-                longest = fmax(longest, fabs(move))
+                longest = larger(longest, fabs(move))
                 move = clip(move, -2, 2)
                 old = new[j]
                 log_new[j] += move
                 new[j] = exp(log_new[j])
-                square += fmax(old, new[j]) * move * move
+                square += larger(old, new[j]) * move * move
                 moved += fabs(new[j] - beta[j])
                 total += new[j]
             # what is left after a step of Newton's is of the order of its square

@@ -1,0 +1,31 @@
+# What both loops keep beside their dual state: v, the sums that estimate the gap, and the sums of
+# the iterates.
+
+from .map cimport Map
+from .rows cimport Record
+
+
+cdef class Loop:
+    cdef Map map
+    cdef readonly double[::1] v
+    cdef double scale
+    cdef readonly double q_R
+    cdef int option
+    cdef bint virtual
+
+    # Sums over a sample of the visits since `forget`, each at the state it found:
+    cdef readonly Py_ssize_t sampled
+    cdef readonly double excess     # s_i (phi + phi* + m^T b); its mean estimates P - D
+    cdef readonly double loss       # s_i phi; its mean estimates the mean loss
+    cdef readonly double inner      # alpha_i^T X_i^T w; its mean estimates lambda v^T w
+    cdef readonly Py_ssize_t visits             # examples visited, without those known to stay
+    cdef readonly Py_ssize_t visited, changed   # nonzeros of the rows visited, and changed
+    cdef readonly Py_ssize_t broken             # the first one whose margin is not finite, or -1
+
+    # Sums of w and alpha over the iterates since `record`, for the averaged output
+    cdef Record* w_record
+    cdef Record* alpha_record
+    cdef readonly Py_ssize_t recorded
+
+    cdef int start_records(self, Py_ssize_t duals) except -1
+    cdef void average_w(self, double[::1] w) noexcept
