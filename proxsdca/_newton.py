@@ -30,7 +30,7 @@ LEAST = 6  # passes over X that a step of Newton's method takes, at the least
 FACE_ACCURACY = 0.05  # the part of the gradient along the faces that may be left
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 BETWEEN = 5  # epochs between two ascents along faces
-SLOW = 12.0  # epochs that it would take otherwise, from which on this is faster ...
+SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
 
 
