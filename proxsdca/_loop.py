@@ -15,7 +15,7 @@ import numpy as np
 from . import _output, _random, _validate, theory
 from ._core.order import Stream
 from ._core.rows import Rows
-from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES, Ascent
+from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES
 from ._problem import Certificate, Evaluation, Problem
 from ._progress import Progress
 from ._result import HISTORY, Check, NumericalError, Status
@@ -170,7 +170,6 @@ class Run:
         self.history: list[tuple[float, ...]] = []
         self.progress = Progress(plan.verbose)
         self.certified_steps = -1  # the step at which the last certificate was made
-        self.ascent: Ascent | None = None
         self.estimates: list[float] = []  # of the gap, an epoch each
         self.plain_epochs = 0  # since the last ascent along faces
 
@@ -297,13 +296,11 @@ class Run:
     def _ascend_all(self) -> None:
         """Steps on all of alpha, one after the other, as long as they raise the dual."""
         problem, plan, nnz = self.problem, self.plan, max(1, self.problem.storage.nnz)
-        if self.ascent is None:
-            dual = problem.evaluate(np.zeros(problem.d), self.b, self.room).dual
-            self.ascent = self.side.ascent(self.b, dual)
-        ascent, begun, first = self.ascent, self.epochs, self.ascent.touched
+        dual = problem.evaluate(np.zeros(problem.d), self.b, self.room).dual
+        ascent, begun = self.side.ascent(self.b, dual), self.epochs
 
         def passes_left() -> int:
-            self.epochs = begun - (first - ascent.touched) // nnz
+            self.epochs = begun + -(-ascent.touched // nnz)
             return 0 if self._late() else plan.max_epochs - self.epochs
 
         while self.status is None and not ascent.stuck and passes_left() >= LEAST:
@@ -317,10 +314,10 @@ class Run:
                 self._certify(ascent.gap, ascent.best_w)
         if passes_left() < LEAST and self.status is None:
             self.status = Status.MAX_SECONDS if self._late() else Status.MAX_EPOCHS
-        self.touched += ascent.touched - first
+        self.touched += ascent.touched
         if self.certified_steps != self.steps:
             self._certify(ascent.gap, ascent.best_w)
-        self.ascent, self.estimates = None, []
+        self.estimates = []
 
     def _sweep(self, visits: np.ndarray) -> bool:
         """One epoch; False where time ran out inside it."""
