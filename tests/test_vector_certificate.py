@@ -214,3 +214,29 @@ def test_numbers_that_overflow_are_refused_not_certified():
         case.with_X(case.X * 1e200).solve()
     with pytest.raises(proxsdca.NumericalError, match="Rescale X"):
         case.with_X(case.X * 1e300).certify(np.full((3, 3), 1e300), np.zeros((6, 3)))
+
+
+@pytest.mark.parametrize("long", ["rows", "columns"])
+def test_long_sums_keep_their_bound(long):
+    """100,000 summands of one sign, whose plain sum would be off by more than the bound."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        n, d = (1, 100_000) if long == "rows" else (100_000, 1)
+        X, w = rng.random((n, d)), rng.random((d, 2)) * 1e-2
+        y = np.zeros(n, int)
+        loss = MulticlassHinge(classes=[0, 1])
+        alpha = np.column_stack([np.ones(n), -np.ones(n)]) * rng.random(n)[:, None]
+        if long == "rows":
+            alpha *= 0  # so that all rounding is that of P
+        case = VectorCase(X, y, {"loss": loss, "lam": 1.0})
+        c = case.certify(w, alpha)
+        ws, As = exact(w), exact(alpha)
+        if long == "rows":
+            z = [sum(Fraction(x) * ws[j][m] for j, x in enumerate(X[0])) for m in range(2)]
+            primal = max(Fraction(0), 1 + z[1] - z[0]) + sum(t * t for r in ws for t in r) / 2
+            assert abs(Fraction(c.primal) - primal) <= Fraction(c.rounding)
+        else:
+            v = sum(Fraction(x) * a[0] for (x,), a in zip(X, As, strict=True)) / n
+            dual = sum(a[0] for a in As) / n - v * v
+            assert abs(Fraction(c.dual) - dual) <= Fraction(c.rounding)
+        assert c.rounding < 1e-14 * (abs(c.primal) + abs(c.dual) + np.abs(X @ w).max())
