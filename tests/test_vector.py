@@ -418,6 +418,20 @@ def test_ascent_along_faces(explicit, weighted):
         assert rises >= 3
 
 
+def test_ascent_along_faces_keeps_small_masses():
+    """Masses of 1e-11 belong to the face: dropped, alpha and v would part."""
+    case = make("multiclass_hinge", n=12, d=5, k=4, lam=0.1)
+    problem = case.problem()
+    alpha = np.where(np.arange(4) == case.y[:, None], 0.3 + 2e-11, -1e-11)
+    alpha[np.arange(12), (case.y + 1) % 4] = -0.3
+    duals, room = problem.read_alpha("alpha", alpha), problem.room()
+    problem.evaluate(np.zeros(problem.d), duals, room)
+    side, v = BlockSide(problem), room.touched.copy()
+    side.faces(duals).ascend_faces(duals, v, side.curvature(), 0.05, lambda: 1000)
+    problem.evaluate(np.zeros(problem.d), duals, room)
+    np.testing.assert_allclose(v, room.touched, atol=1e-13)
+
+
 def test_both_kinds_of_ascent_where_d_is_large():
     """d k d > 4 million numbers: no blocks, so faces for the hinge, a diagonal for softmax."""
     rng = np.random.default_rng(0)

@@ -47,10 +47,13 @@ cdef enum:
 
 cdef extern from *:
     """
-    /* beta_j below this add nothing to the Hessian that Newton's method would miss. */
+    /* beta_j below this add nothing to the Hessian that Newton's method would miss; those of a
+       sparse beta are nothing but roundings below the other, and are dropped for good. */
     #define PROXSDCA_NEGLIGIBLE 1e-10
+    #define PROXSDCA_NOTHING 1e-14
     """
     const double NEGLIGIBLE "PROXSDCA_NEGLIGIBLE"
+    const double NOTHING "PROXSDCA_NOTHING"
 
 
 cdef class Newton:
@@ -181,7 +184,7 @@ cdef class Newton:
         """Take the Hessian at this beta, and make a preconditioner of it if that is asked for."""
         cdef Py_ssize_t i, j, k, y, n = self.shape.n, used = 0, count = 0, support
         cdef double* b = &self.rooms[0]
-        cdef double s = 1
+        cdef double s = 1, least = NOTHING if self.term.sparse else NEGLIGIBLE
         cdef Py_ssize_t round
         self.mu = mu
         for round in range(2):
@@ -202,7 +205,7 @@ cdef class Newton:
                 b[y] = fmax(1 - total(b, k), 0)
                 support = 0
                 for j in range(k):
-                    b[j] = b[j] if b[j] > NEGLIGIBLE else 0.0
+                    b[j] = b[j] if b[j] > least else 0.0
                     support += b[j] > 0
                 if support < 2:
                     continue
