@@ -10,7 +10,7 @@ the same certificate for any pair (w, alpha).
 
 from importlib.metadata import version as _version
 
-from . import losses, regularizers, theory
+from . import losses, oracles, regularizers, structured, theory
 from ._one_vs_rest import OneVsRest, one_vs_rest
 from ._path import Path, path, sigma_max
 from ._problem import Certificate
@@ -32,9 +32,11 @@ __all__ = [
     "certify",
     "losses",
     "one_vs_rest",
+    "oracles",
     "path",
     "regularizers",
     "sigma_max",
     "solve",
+    "structured",
     "theory",
 ]

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _output, _random, _validate, theory
+from . import _output, _random, _validate
 from ._core.order import Stream
-from ._core.rows import Rows
 from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES
 from ._problem import Certificate, Evaluation, Problem
 from ._progress import Progress
@@ -124,11 +123,11 @@ def zeros(*shape: int) -> np.ndarray:
 
 
 @contextmanager
-def unchanged(storage: Rows) -> Iterator[None]:
+def unchanged(data: Problem) -> Iterator[None]:
     """Refuse what was computed on data that changed meanwhile."""
-    before = storage.fingerprint()
+    before = data.fingerprint()
     yield
-    if storage.fingerprint() != before:
+    if data.fingerprint() != before:
         raise ValueError("X changed while it was being solved: its memory must be left alone")
 
 
@@ -187,7 +186,7 @@ class Run:
     def fall_back(self) -> None:
         """After an interruption: the best that was certified, at the least w = 0 and alpha = 0."""
         best = self.best
-        evaluation = best.evaluation or self.problem.evaluate(best.w, best.alpha, self.room)
+        evaluation = best.evaluation or self.problem.at_zero(best.w, best.alpha, self.room)
         self.pair, self.certificate = (best.w, best.alpha), evaluation.certificate
         self.status = Status.INTERRUPTED
 
@@ -197,7 +196,7 @@ class Run:
         self.active = side.settle(self.b, self.curvature)
         if self.warm or side.certifies_first:
             side.load(self.b, self.v)
-            self.touched += self.problem.storage.nnz
+            self.touched += self.problem.nnz
         core = side.epoch(self.curvature, self.b, self.v, plan.option)
         T0 = self._burn_in(core) if plan.T0 is None else plan.T0
         self.state = _output.State(side, core, self.b, self.v, zeros(len(self.v)))
@@ -214,6 +213,8 @@ class Run:
         if self.warm or side.certifies_first:
             self._certify(math.nan)
         while self.status is None:
+            if plan.order == "gap" and self.epochs:
+                self._new_order()
             if self.epochs >= plan.max_epochs or not self.visits:
                 self.status = Status.MAX_EPOCHS
             elif self._late() or not self._sweep(self.order.next()):
@@ -221,6 +222,7 @@ class Run:
             else:
                 self.epochs += 1
                 self.plain_epochs += 1
+                side.between(self.state.core, plan.stream, self._late)
                 self._consider()
                 if self.status is None and self._slow():
                     self._ascend()
@@ -231,8 +233,8 @@ class Run:
         """The order of visits, for what is active."""
         visited = np.flatnonzero(self.active)
         self.visits = len(visited)
-        importance = self.plan.order == "importance"
-        p = self.side.importance(self.curvature)[visited] if importance else None
+        weighed = self.plan.order in _random.WEIGHED
+        p = self.side.importance(self.curvature)[visited] if weighed else None
         self.order = _random.Order(self.plan.order, visited, self.plan.stream, p)
 
     def _consider(self) -> None:
@@ -277,7 +279,7 @@ class Run:
 
     def _ascend_faces(self) -> None:
         """Steps along the faces that alpha is on, between epochs."""
-        nnz, begun = max(1, self.problem.storage.nnz), self.epochs
+        nnz, begun = max(1, self.problem.nnz), self.epochs
         faces = self.side.faces(self.b)
 
         def passes_left() -> int:
@@ -295,7 +297,7 @@ class Run:
 
     def _ascend_all(self) -> None:
         """Steps on all of alpha, one after the other, as long as they raise the dual."""
-        problem, plan, nnz = self.problem, self.plan, max(1, self.problem.storage.nnz)
+        problem, plan, nnz = self.problem, self.plan, max(1, self.problem.nnz)
         dual = problem.evaluate(np.zeros(problem.d), self.b, self.room).dual
         ascent, begun = self.side.ascent(self.b, dual), self.epochs
 
@@ -331,6 +333,7 @@ class Run:
                 stop = min(begin + chunk, len(visits))
                 stop = int(min(stop, begin + self.output.pause - self.steps))
                 core.run(visits[begin:stop])
+                self.side.check(core)
                 if core.broken >= 0:
                     raise NumericalError(
                         f"a product with v is not finite at {self.side.name[:-1]} {core.broken}: "
@@ -362,7 +365,7 @@ class Run:
             self.state.core.reset()
         if evaluation.shrink != 1:
             alpha = evaluation.alpha
-        self.touched_certifying += problem.storage.nnz
+        self.touched_certifying += problem.nnz
         self.best.see(w, alpha, evaluation)
         self.pair = w, alpha
         reported = evaluation
@@ -372,7 +375,7 @@ class Run:
         self.certificate = certificate = reported.certificate
         self.certified_steps = self.steps
         if plan.target.reached(certificate):
-            self.status = Status.CONVERGED
+            self.status = Status.CONVERGED if problem.proves else Status.UNCERTIFIED
         elif certificate.gap <= certificate.rounding:
             self.status = Status.ROUNDING
         self.schedule.seen(self.epochs, estimate, certificate.gap)
@@ -394,7 +397,7 @@ class Run:
         if side.follow(found, self.v, estimate, self.plan.target.level(found.primal)):
             self.curvature *= side.scale / scale
             side.load(self.b, self.v)
-            self.touched += self.problem.storage.nnz
+            self.touched += self.problem.nnz
             self.state.core = side.epoch(self.curvature, self.b, self.v, self.plan.option)
 
     def _tell(self, certificate: Certificate) -> None:
@@ -415,14 +418,10 @@ class Run:
         """T0 of the theorems for the target, at most half of what max_epochs allows."""
         if self.plan.output not in ("average", "random"):
             return 0
-        problem, n, lam = self.problem, self.problem.n, self.side.lam
+        problem, n = self.problem, self.problem.n
         start = problem.evaluate(np.zeros(problem.d), problem.zero_alpha(), problem.room())
-        heaviest = 1.0 if problem.weight is None else float(problem.weight.max())
-        T0 = theory.burn_in(
-            n, (core.q_R * lam * n) ** 0.5, lam, problem.loss.gamma / heaviest,
-            problem.loss.lipschitz * heaviest, self.plan.target.level(start.primal),
-            start.certificate.gap,
-        )  # fmt: skip
+        level = self.plan.target.level(start.primal)
+        T0 = self.side.burn_in(core, level, start.certificate.gap)
         return int(min(T0, self.plan.max_epochs * n // 2))
 
     def _seconds(self) -> float:

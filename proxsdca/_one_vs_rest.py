@@ -167,7 +167,7 @@ def one_vs_rest(
     problem, total = Problem.shared(X, _against_rest(target, 0), kind, reg, sample_weight, side)
     results: list[Result] = []
     visited = None
-    with unchanged(problem.storage):
+    with unchanged(problem):
         for c, label in enumerate(classes):
             of_class = replace(problem, target=_against_rest(target, c))
             of_class = of_class.weighed(lam, sigma, total)

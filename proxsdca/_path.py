@@ -256,7 +256,7 @@ def path(
             values = largest * np.geomspace(1, ratio, num)
     assert values is not None
     points: list[_Point] = []
-    with unchanged(problem.storage):
+    with unchanged(problem):
         try:
             for k, r in enumerate(_follow(problem, plan, values, lams is not None)):
                 points.append(_Point.of(r, keep_alpha))

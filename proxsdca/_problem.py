@@ -13,7 +13,7 @@ from ._core.map import Map
 from ._core.objective import evaluate, feasible
 from ._core.regs import L2Map
 from ._core.rows import Rows
-from ._result import NumericalError
+from ._result import NumericalError, Result
 from .regularizers import L1, Regularizer
 
 if TYPE_CHECKING:
@@ -183,6 +183,20 @@ class Problem:
         return self.storage.nnz
 
     @property
+    def nnz(self) -> int:
+        """What a pass over the data counts as, in `touched`."""
+        return self.storage.nnz
+
+    @property
+    def proves(self) -> bool:
+        """Whether a gap bounds the suboptimality."""
+        return True
+
+    def fingerprint(self) -> object:
+        """What changes, almost surely, with the data."""
+        return self.storage.fingerprint()
+
+    @property
     def exact(self) -> bool:
         """Whether Option I exists."""
         return True
@@ -249,6 +263,14 @@ class Problem:
         if underflow:  # rare, and then the bounds must allow for it
             *found, _, _ = evaluate(*problem, w, alpha, *room, self.lam, rescale, 2.0**-1074)
         return Evaluation(*found)
+
+    def at_zero(self, w: np.ndarray, alpha: Any, room: Room) -> Evaluation:
+        """The evaluation of w = 0 and alpha = 0, where nothing else is known."""
+        return self.evaluate(w, alpha, room)
+
+    def result(self, fields: dict[str, Any]) -> Result:
+        """What a run has reached, as the user sees it."""
+        return Result(**fields)
 
     def feasible(self, name: str, alpha: np.ndarray) -> np.ndarray:
         """alpha inside the domain of phi*: itself without weights; refused where it is outside."""

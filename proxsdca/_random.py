@@ -11,6 +11,7 @@ from ._core.order import Stream, alias_table
 
 Seed: TypeAlias = "int | np.random.SeedSequence | np.random.Generator | None"
 ORDERS = ("permutation", "uniform", "cyclic", "importance")
+WEIGHED = ("importance", "gap")  # independent draws with probabilities
 
 
 def stream(seed: Seed) -> Stream:
@@ -36,14 +37,15 @@ class Order:
 
     Parameters
     ----------
-    name : {"permutation", "uniform", "cyclic", "importance"}
+    name : {"permutation", "uniform", "cyclic", "importance", "gap"}
         A new permutation each epoch; independent uniform draws (the paper's); 0 ... n - 1;
-        independent draws by the given probabilities. An epoch has as many visits as rows.
+        independent draws by the given probabilities, whatever they are. An epoch has as many visits
+        as rows.
     rows : (m,) array of intp
         The rows to visit.
     stream : Stream
     p : (m,) array, optional
-        What the probabilities of "importance" are proportional to; overwritten.
+        What the probabilities are proportional to; overwritten.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Order:
             self._stream.shuffle(visits)
         elif self._name == "uniform":
             self._stream.draw(visits)
-        elif self._name == "importance" and len(visits):
+        elif self._name in WEIGHED and len(visits):
             self._stream.draw_weighted(visits, self._keep, self._alias)
         if visits is not self._rows and not self._all:
             visits[:] = self._rows[visits]  # draws are positions in rows

@@ -51,6 +51,7 @@ class Status(enum.Enum):
     MAX_SECONDS = "max_seconds was reached"
     STOPPED = "the callback asked to stop"
     INTERRUPTED = "the run was interrupted"
+    UNCERTIFIED = "the gap is within the target, but the oracle is approximate: nothing is proven"
 
 
 class Check(NamedTuple):
@@ -149,6 +150,12 @@ class Result:
             f"(target {self.target:.3g}), {self.status.name}, epochs={self.epochs}, "
             f"{np.count_nonzero(self.w)} of {self.w.size} weights nonzero)"
         )
+
+    @property
+    def size(self) -> str:
+        """How large the problem is, in words."""
+        shape = f"{self.alpha.shape[0]:,} rows, {self.w.shape[0]:,} columns"
+        return shape + (f", {self.w.shape[1]:,} classes" if self.w.ndim == 2 else "")
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """X w: (n,), or (n, k) for k classes."""

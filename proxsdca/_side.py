@@ -20,6 +20,8 @@ from ._core.epoch import Epoch
 from ._core.losses import OPTIONS
 from ._core.map import Map
 from ._core.newton import Newton
+from ._core.oracle_epoch import OracleEpoch
+from ._core.order import Stream
 from ._core.regs import L2Map, gradient
 from ._newton import Ascent
 from ._problem import Evaluation, Problem, Room
@@ -28,7 +30,7 @@ from ._vector import VectorProblem
 from .losses import Squared
 from .regularizers import L1
 
-Core: TypeAlias = Epoch | BlockEpoch  # the loop, with the state that it changes
+Core: TypeAlias = Epoch | BlockEpoch | OracleEpoch  # the loop, with the state that it changes
 TINY = float(np.finfo(float).tiny)
 
 
@@ -131,6 +133,21 @@ class Side:
     def follow(self, found: Evaluation, v: np.ndarray, estimate: float, eps: float) -> bool:
         """After a certificate: change what the loop solves; whether that has been done."""
         return False
+
+    def check(self, core: Core) -> None:
+        """Refuse what the loop has noticed to be wrong."""
+
+    def between(self, core: Core, stream: Stream, late: Callable[[], bool]) -> None:
+        """What is to be done between two epochs."""
+
+    def burn_in(self, core: Core, eps: float, eps_D: float) -> float:
+        """T0 of the theorem that applies, for the accuracy eps and D(alpha*) - D(0) <= eps_D."""
+        problem, n, lam = self.problem, self.problem.n, self.lam
+        heaviest = 1.0 if problem.weight is None else float(problem.weight.max())
+        return theory.burn_in(
+            n, (core.q_R * lam * n) ** 0.5, lam, problem.loss.gamma / heaviest,
+            problem.loss.lipschitz * heaviest, eps, eps_D,
+        )  # fmt: skip
 
     @property
     def second_order(self) -> str:

@@ -164,11 +164,10 @@ def solve(
         verbose=_validate.count("verbose", verbose, 0),
         stream=_random.stream(seed),
     )
-    with unchanged(problem.storage):
+    with unchanged(problem):
         visited = _side.make(problem, target.eps)
         result = ascend(visited, plan, visited.start(warm_start))
-    if not result.converged:
-        warnings.warn(_advice(result), ConvergenceWarning, stacklevel=2)
+    finished(result)
     return result
 
 
@@ -193,28 +192,36 @@ def _result(run: Run) -> Result:
     history = run.records()
     history.flags.writeable = False
     assert run.status is not None
-    return Result(
-        w=w,
-        intercept=0.0,
-        alpha=alpha,
-        **run.certificate._asdict(),
-        converged=run.status is Status.CONVERGED,
-        target=plan.target.level(run.certificate.primal),
-        status=run.status,
-        epochs=run.epochs,
-        history=history,
-        touched=run.touched,
-        touched_certifying=run.touched_certifying,
-        loss=problem.loss,
-        reg=problem.reg,
-        lam=run.side.lam,
-        sigma=problem.sigma,
-        side=run.side.name,
-        option=plan.option,
-        order=plan.order,
-        output=plan.output,
-        classes=problem.classes,
+    return problem.result(
+        {
+            "w": w,
+            "intercept": 0.0,
+            "alpha": alpha,
+            **run.certificate._asdict(),
+            "converged": run.status is Status.CONVERGED,
+            "target": plan.target.level(run.certificate.primal),
+            "status": run.status,
+            "epochs": run.epochs,
+            "history": history,
+            "touched": run.touched,
+            "touched_certifying": run.touched_certifying,
+            "loss": problem.loss,
+            "reg": problem.reg,
+            "lam": run.side.lam,
+            "sigma": problem.sigma,
+            "side": run.side.name,
+            "option": plan.option,
+            "order": plan.order,
+            "output": plan.output,
+            "classes": problem.classes,
+        }
     )
+
+
+def finished(result: Result) -> None:
+    """Warn of a result that is less than what was asked for."""
+    if not result.converged and result.status is not Status.UNCERTIFIED:
+        warnings.warn(_advice(result), ConvergenceWarning, stacklevel=3)
 
 
 def _advice(result: Result) -> str:

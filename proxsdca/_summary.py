@@ -22,13 +22,10 @@ def summary(result: Result) -> str:
     str
         Eight lines, without a newline at the end.
     """
-    shape = f"{result.alpha.shape[0]:,} rows, {result.w.shape[0]:,} columns"
-    if result.w.ndim == 2:
-        shape += f", {result.w.shape[1]:,} classes"
     seconds = result.history["seconds"][-1] if len(result.history) else 0.0
     return "\n".join(
         [
-            f"{result.loss.name} + {result.reg.name}: {shape}",
+            f"{result.loss.name} + {result.reg.name}: {result.size}",
             f"lam = {result.lam:.6g}, sigma = {result.sigma:.6g}",
             f"P(w)     = {result.primal:.12g}",
             f"D(alpha) = {result.dual:.12g}",

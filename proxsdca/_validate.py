@@ -400,6 +400,62 @@ def offsets(offsets: Any, n_rows: int) -> NDArray[np.intp]:
     return np.array(array, np.intp)
 
 
+def lengths(name: str, lengths: Any, n_rows: int) -> NDArray[np.intp]:
+    """Return how many rows each sequence has, at least one, which add up to the rows of X."""
+    (array,) = _integers({name: lengths})
+    if not len(array):
+        raise ValueError(f"{name} has shape {array.shape}: at least one sequence is needed")
+    if (short := array < 1).any():
+        i = int(short.argmax())
+        raise ValueError(f"{name}[{i}] = {array[i]}: a sequence has at least one position")
+    total = sum(array.tolist())  # which cannot overflow
+    if total != n_rows:
+        raise ValueError(f"{name} adds up to {total}, X has {n_rows} rows")
+    return np.array(array, np.intp)
+
+
+def binary(name: str, Y: Any, n: int) -> NDArray[np.int32]:
+    """Return a matrix of 0 and 1 with n rows."""
+    dense: Any = Y
+    if sparse.issparse(Y):
+        dense = dense.toarray()
+    array = _array(name, dense)
+    if array.ndim != 2 or len(array) != n or array.shape[1] < 1:
+        raise ValueError(f"{name} has shape {array.shape}: ({n}, k) is needed, k >= 1")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {array.dtype}: 0 and 1 are needed")
+    if (bad := (array != 0) & (array != 1)).any():
+        i, j = np.unravel_index(int(bad.argmax()), bad.shape)
+        raise ValueError(f"{name}[{i}, {j}] = {array[i, j]}: 0 or 1 is needed")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def forest(name: str, edges: Any, k: int) -> NDArray[np.intp]:
+    """Return pairs of 0 ... k - 1 that close no cycle."""
+    array = _array(name, edges)
+    if not array.size:
+        return np.empty((0, 2), np.intp)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name} has shape {array.shape}: (m, 2) is needed")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} has dtype {array.dtype}: pairs of integers are needed")
+    leader = list(range(k))
+    for e, (a, b) in enumerate(array.tolist()):
+        for end in (a, b):
+            if not 0 <= end < k:
+                raise ValueError(f"{name}[{e}] = ({a}, {b}): 0 to {k - 1} is allowed")
+        while leader[a] != a:
+            a = leader[a]
+        while leader[b] != b:
+            b = leader[b]
+        if a == b:
+            raise ValueError(
+                f"{name}[{e}] = ({array[e, 0]}, {array[e, 1]}) closes a cycle: a tree is needed"
+            )
+        leader[a] = b
+    return np.ascontiguousarray(array, dtype=np.intp)
+
+
 def choices(y: Any, offsets: Array, loss: Any) -> NDArray[np.intp]:
     """Return which of its rows each example chooses, counted from 0 within the example."""
     if loss.classes is not None:
@@ -601,6 +657,27 @@ def groups(name: str, groups: Any, d: int) -> NDArray[np.intp]:
             "groups are numbered without gaps"
         )
     return group_of
+
+
+def plane(
+    call: str, answer: Any, d: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64], float, Any]:
+    """Return indices, in order and each once, values, delta and label of an oracle's answer."""
+    needed = "((indices, values), delta) or ((indices, values), delta, label) is needed"
+    if not isinstance(answer, (tuple, list)) or len(answer) not in (2, 3):
+        raise TypeError(f"{call} returns {reprlib.repr(answer)}: {needed}")
+    entries, delta, label = answer if len(answer) == 3 else (*answer, None)
+    if not isinstance(entries, (tuple, list)) or len(entries) != 2:
+        raise TypeError(f"{call} returns {reprlib.repr(entries)} first: {needed}")
+    indices = _indices(f"{call}: indices", entries[0], d)
+    values = _vector(
+        f"{call}: values", entries[1], len(indices), f"there are {len(indices)} indices"
+    )
+    cost = nonnegative(f"{call}: delta", delta)
+    if len(indices) > 1 and not (indices[1:] > indices[:-1]).all():
+        indices, places = np.unique(indices, return_inverse=True)
+        values = np.asarray(np.bincount(places, values, len(indices)), np.float64)
+    return indices, values, cost, label
 
 
 def _indices(name: str, value: Any, stop: int) -> NDArray[np.intp]:

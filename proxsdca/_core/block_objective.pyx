@@ -14,7 +14,8 @@ from .duals cimport Duals
 from .map cimport Map
 from .objective cimport (
     FE_UNDERFLOW, Objective, Values, add_at, clear_sums, close_sums, feholdexcept, fenv_t,
-    fesetenv, fetestexcept, row_pass, scale_by, with_g, with_g_conjugate,
+    fesetenv, fetestexcept, row_pass, scale_by, summands_of, with_g,
+    with_g_conjugate,
 )
 from .rows cimport BLOCK, Rows
 from .signals cimport PATIENCE, poll
@@ -142,7 +143,7 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
             add(&conjugates, s * term.omega(y, delta, a, k))
             error_conjugate += s * (term.omega_error(y, delta, a, k, off) + (k + 4) * eta)
             ones[y] = 1
-        close_sums(storage, touched, scratch, eta)
+        close_sums(summands_of(storage), touched, scratch, eta)
         v = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
         scale_by(v, touched.shape[0], 1 / (lam * n), worst_off / UNIT, eta)
         o.primal = mean(&losses, n, error_loss, eta, &o.error_primal)

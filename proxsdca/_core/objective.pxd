@@ -57,11 +57,14 @@ cdef inline void add_at(double* touched, double* scratch, Py_ssize_t j, double z
     touched[j] = t
 
 
-cdef inline int close_sums(Rows storage, double[::1] touched, double[:, ::1] scratch,
+cdef inline double summands_of(Rows storage) noexcept nogil:
+    """The most entries that a column may hold: all of them, where rows are not canonical."""
+    return storage.n if storage.canonical else storage.nnz
+
+
+cdef inline int close_sums(double summands, double[::1] touched, double[:, ::1] scratch,
                            double eta) except -1 nogil:
-    """Turn the carries into bounds on the errors."""
-    # a column may hold as many entries as there are, where rows are not canonical
-    cdef double summands = storage.n if storage.canonical else storage.nnz
+    """Turn the carries into bounds on the errors of sums of at most so many summands."""
     cdef Py_ssize_t j
     for j in range(touched.shape[0]):
         touched[j] += scratch[j, 0]

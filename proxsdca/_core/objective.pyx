@@ -175,7 +175,7 @@ cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, doubl
             else:
                 visited[0, i] = row_pass(storage, i, &x[0], b[i], &touched[0], &scratch[0, 0],
                                          &visited[1, i], &visited[2, i], eta, &unseen)
-        close_sums(storage, touched, scratch, eta)
+        close_sums(summands_of(storage), touched, scratch, eta)
     return 0
 
 
