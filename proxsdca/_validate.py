@@ -334,7 +334,9 @@ def class_targets(y: Any, n: int, loss: Any) -> tuple[NDArray[np.intp], Array]:
         raise TypeError(f"y holds what cannot be a label: {error}") from error
     if (target < 0).any():
         i = int((target < 0).argmax())
-        raise ValueError(f"y[{i}] = {labels[i]!r}: one of classes {_shown(classes)} is needed")
+        raise ValueError(
+            f"y[{i}] = {labels.tolist()[i]!r}: one of classes {_shown(classes)} is needed"
+        )
     return target, classes.copy()
 
 

@@ -1,4 +1,4 @@
-"""Structured problems small enough to list every label, and the paper's procedure in plain NumPy."""
+"""Structured problems small enough to list all labels, and the paper's procedure in NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Table:
-    """An oracle over listed labels: psi[i] is (labels, d), delta[i] is (labels,), y_i is label 0."""
+    """An oracle over listed labels: psi[i] is (labels, d), delta[i] (labels,), y_i is label 0."""
 
     def __init__(self, psi, delta, d):
         self.psi, self.delta, self.n, self.d = psi, delta, len(psi), d

@@ -70,7 +70,8 @@ def test_every_step_reaches_the_optimum_within_its_gap(way, reg, kind):
             float(np.linalg.norm(oracle.planes(i)[0], axis=1).max()) for i in range(oracle.n)
         ]
     sigma = None if reg == "l2" else 0.02
-    tol = 1e-2 if way["option"] in ("III", "IV") or not way.get("cache", True) else 1e-6
+    exact = way["option"] == "II" and way.get("cache", True)
+    tol = 1e-6 if exact else 0.05
     r = structured.solve(oracle, 0.05, reg, sigma=sigma, tol=tol, **way)
     assert r.converged
     assert r.recomputed is (kind is Labelled)
@@ -82,7 +83,7 @@ def test_every_step_reaches_the_optimum_within_its_gap(way, reg, kind):
         assert r.primal - best <= r.gap + r.rounding + 1e-8
         assert r.primal == pytest.approx(primal(oracle, r.w, 0.05, r.sigma), rel=1e-12)
     if kind is Labelled and isinstance(reg, str):
-        D, v = dual(oracle, weights(oracle, r), 0.05, r.sigma)
+        D, _ = dual(oracle, weights(oracle, r), 0.05, r.sigma)
         assert r.dual == pytest.approx(D, rel=1e-12)
 
 
@@ -92,7 +93,7 @@ def test_a_gap_is_what_all_labels_say_it_is(seed, way, log_lam):
     oracle, lam = table(seed, n=5, d=4), 10.0**log_lam
     sigma = 0.1 * lam
     r = solved(oracle, lam, "l1l2", sigma=sigma, max_epochs=4, **way)
-    D, v = dual(oracle, weights(oracle, r), lam, sigma)
+    D, _ = dual(oracle, weights(oracle, r), lam, sigma)
     assert r.gap >= -r.rounding
     assert r.primal == pytest.approx(primal(oracle, r.w, lam, sigma), rel=1e-12, abs=1e-12)
     assert r.dual == pytest.approx(D, rel=1e-10, abs=1e-12)
@@ -468,7 +469,9 @@ def test_a_best_margin_below_zero_proves_the_argmax_wrong(cache, kind):
             xi, delta = self.planes(i)
             j = int(np.argmin(delta - xi @ w))
             at = np.flatnonzero(xi[j])
-            return ((at, xi[j, at]), delta[j], j) if kind is Labelled else ((at, xi[j, at]), delta[j])
+            return (
+                ((at, xi[j, at]), delta[j], j) if kind is Labelled else ((at, xi[j, at]), delta[j])
+            )
 
     with pytest.raises(ValueError, match=r"argmax\(4, w\) is wrong: its answer has the margin -"):
         structured.solve(table(19, kind=Worst), 0.01, cache=cache)
@@ -478,7 +481,8 @@ def test_a_margin_below_that_of_a_kept_label_proves_it_too():
     class Forgetful(Labelled):
         def argmax(self, i, w):
             answer = super().argmax(i, w)
-            if i != 2 or not np.any(w) or answer[2] == 0:
+            self.seen = getattr(self, "seen", 0) + (i == 2)
+            if i != 2 or self.seen == 1 or answer[2] == 0:
                 return answer
             return (*self.features(i, 0), 0)
 
@@ -650,5 +654,3 @@ def test_ctrl_c_returns_the_best_so_far():
         structured.solve(table(30, n=200, kind=Slow), 0.001)
     assert caught.value.result.gap == np.inf
     assert not caught.value.result.w.any()
-
-

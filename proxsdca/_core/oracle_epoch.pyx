@@ -34,6 +34,7 @@ cdef enum:
     EXCHANGES = 10          # of weight between two labels, for each label, at the most
     LIFETIME = 10           # true calls that a label outlives without weight
     SEARCHES = 6            # evaluations of a line search
+    LONGEST = 1000          # times the step that (PC3) allows, at the most
 
 
 cdef extern from *:
@@ -288,11 +289,15 @@ cdef int read_planes(OracleEpoch state, Py_ssize_t i) except -1 nogil:
 cdef int know_products(OracleEpoch state, Py_ssize_t i) except -1 nogil:
     """The Gram matrix of all atoms, whose planes are there."""
     cdef Example* example = &state.atoms.examples[i]
+    cdef Py_ssize_t a
     if not state.atoms.gram_room(i):
         no_memory()
     while example.known < example.count:
         example.known += 1
         new_products(state, example, example.known - 1)
+        a = example.known - 1
+        if not isfinite(state.scale * example.gram[a * example.side + a]):
+            state.broken = i
     return 0
 
 
@@ -358,7 +363,7 @@ cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now
     cdef Example* example = &state.atoms.examples[i]
     cdef Bundle* bundle = &state.bundle
     cdef Py_ssize_t a, high = 0
-    cdef double excess = 0, slope = 0, rise = 0, s = 1, most = INFINITY, q
+    cdef double excess = 0, slope = 0, rise = 0, s = 1, most = INFINITY, q, others = 0
     for a in range(example.count):
         bundle.beta[a] = example.atoms[a].beta
         bundle.old[a] = bundle.m[a]
@@ -370,6 +375,8 @@ cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now
     if not excess > 0:
         return 0
     know_products(state, i)
+    if state.broken >= 0:
+        return excess
     balance(state, example)
     state.direction.count = 0
     for a in range(example.count):
@@ -381,23 +388,29 @@ cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now
                 no_memory()
             if q < 0:
                 most = fmin(most, example.atoms[a].beta / -q)
-    if most == INFINITY:        # nothing moved
-        return excess
     q = collect(&state.direction) * state.scale
+    if most == INFINITY:        # nothing moved but by roundings
+        return excess
     if SeparableMap is not L2Map:
-        s = search(state, map, slope, q, rise, most)
+        # a step that is all roundings must not be blown up
+        s = search(state, map, slope, q, rise, fmin(most, LONGEST))
     if s > 0:
         if state.w_record != NULL:
             state.atoms.hold(i, now)
         shift(state, map, s * state.scale, now)
         for a in range(example.count):
-            q = bundle.beta[a] - example.atoms[a].beta
-            if s == 1:
-                example.atoms[a].beta = bundle.beta[a]
-            else:
-                example.atoms[a].beta = fmax(example.atoms[a].beta + s * q, 0)
-                if q < 0 and s == most and example.atoms[a].beta < 1e-15:
-                    example.atoms[a].beta = 0
+            if s != 1:
+                q = bundle.beta[a] - example.atoms[a].beta
+                bundle.beta[a] = fmax(example.atoms[a].beta + s * q, 0)
+                if q < 0 and bundle.beta[a] < 1e-15:
+                    bundle.beta[a] = 0
+            example.atoms[a].beta = bundle.beta[a]
+            others += bundle.beta[a]
+            if bundle.beta[a] > bundle.beta[high]:
+                high = a
+        # all roundings end in the largest weight, so that they never add up
+        others -= bundle.beta[high]
+        example.atoms[high].beta = 1 - others
         state.changed += 1
     return excess
 
@@ -501,6 +514,10 @@ cdef int visit(OracleEpoch state, Atoms atoms, SeparableMap map, Py_ssize_t i,
         if not spread(&state.direction, &plane, 1) or not spread(&state.direction, &own, -1):
             no_memory()
         q = collect(&state.direction) * state.scale
+        if not isfinite(q):
+            state.broken = i
+            state.oracle.drop(&state.label[0])
+            return 0
         if state.option == OPTION_II:
             s = search(state, map, excess, q, plane.delta - own.delta, 1)
         else:

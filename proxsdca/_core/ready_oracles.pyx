@@ -87,18 +87,22 @@ cdef class RowsOracle(Oracle):
 
     cdef Py_ssize_t entries(self, Py_ssize_t row, Py_ssize_t c, double factor, Py_ssize_t* indices,
                             double* values) noexcept nogil:
-        """factor x at the weights of label c; returns how many entries that is."""
+        """factor x at the weights of label c; returns how many entries that is.
+
+        Without those that are 0, so that sums are the same for every storage.
+        """
         cdef Py_ssize_t columns[BLOCK]
         cdef double x[BLOCK]
-        cdef Py_ssize_t first = 0, m, count
+        cdef Py_ssize_t first = 0, m, count, used = 0
         while True:
             count = self.rows.read(row, first, columns, x)
             for m in range(count):
-                indices[first + m] = columns[m] * self.k + c
-                values[first + m] = factor * x[m]
+                indices[used] = columns[m] * self.k + c
+                values[used] = factor * x[m]
+                used += x[m] != 0
             first += count
             if count < BLOCK:
-                return first
+                return used
 
     cdef double doubt(self, Py_ssize_t i, double norm, double size, double count) noexcept nogil:
         # every score is off by at most so many roundings of its summands; two are compared

@@ -101,7 +101,9 @@ def numbers_of(label: Any, classes: np.ndarray, shape: tuple[int, ...]) -> np.nd
     found = np.array([known.get(value, -1) for value in array.reshape(-1).tolist()], np.int32)
     if (found < 0).any():
         k = int((found < 0).argmax())
-        raise ValueError(f"label[{k}] = {array.reshape(-1)[k]!r} is not one of the classes")
+        raise ValueError(
+            f"label[{k}] = {array.reshape(-1).tolist()[k]!r} is not one of the classes"
+        )
     return found
 
 
