@@ -13,10 +13,12 @@ from .oracles import Ready
 
 
 def compiled(oracle: Any) -> Oracle:
-    """What the loop calls for an oracle: itself where it is compiled, else an `Adapter`'s."""
+    """What the loop calls for an oracle: itself where it is compiled, else one that calls it."""
     if isinstance(oracle, Ready) and (ready := oracle.compiled) is not None:
         return ready
-    return Adapter(oracle).compiled
+    adapter = Adapter(oracle)
+    again = None if adapter.features is None else adapter.again
+    return PythonOracle(adapter.n, adapter.d, adapter.find, again, adapter.exact)
 
 
 class Adapter:
@@ -29,14 +31,14 @@ class Adapter:
                     f"oracle = {oracle!r} has no {name!r}: an oracle has n, d and argmax(i, w)"
                 )
         self.oracle = oracle
-        n = _validate.count("oracle.n", oracle.n, 1)
+        self.n = _validate.count("oracle.n", oracle.n, 1)
         self.d = _validate.count("oracle.d", oracle.d, 1)
         self.argmax: Callable[..., Any] = _validate.function("oracle.argmax", oracle.argmax)
         self.features = _validate.function("oracle.features", getattr(oracle, "features", None))
-        self.checked = np.zeros(n, bool)  # whether features has been seen to agree with argmax
-        exact = not _validate.flag("oracle.approximate", getattr(oracle, "approximate", False))
-        again = None if self.features is None else self.again
-        self.compiled = PythonOracle(n, self.d, self.find, again, exact)
+        self.checked = np.zeros(self.n, bool)  # whether features has been seen to agree with argmax
+        self.exact = not _validate.flag(
+            "oracle.approximate", getattr(oracle, "approximate", False)
+        )
 
     def find(self, i: int, w: np.ndarray) -> StoredPlane:
         """The answer of argmax for example i."""

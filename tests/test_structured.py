@@ -1,7 +1,9 @@
 """Structured prediction: the procedure of section 3.3, its certificate, its steps, its cache."""
 
+import gc
 import signal
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -654,3 +656,15 @@ def test_ctrl_c_returns_the_best_so_far():
         structured.solve(table(30, n=200, kind=Slow), 0.001)
     assert caught.value.result.gap == np.inf
     assert not caught.value.result.w.any()
+
+
+def test_dual_points_in_cycles_of_references_are_collected():
+    """Collecting a cycle clears what an Atoms needs for dropping its labels, unless told not to."""
+    oracle = table(31)
+    result = structured.solve(oracle, 0.1)
+    watched = weakref.ref(oracle)
+    oracle.cycle = result  # result -> oracle -> result
+    result.alpha.of(0)
+    del oracle, result
+    gc.collect()
+    assert watched() is None

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+cimport cython
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memmove
@@ -9,6 +10,7 @@ from libc.string cimport memcpy, memmove
 from .oracle cimport Oracle, Plane
 
 
+@cython.no_gc_clear         # labels are dropped with the help of the oracle, at the very end
 cdef class Atoms:
     """Convex weights of labels, for every example; at first all of it on y_i.
 
