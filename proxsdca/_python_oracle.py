@@ -36,9 +36,7 @@ class Adapter:
         self.argmax: Callable[..., Any] = _validate.function("oracle.argmax", oracle.argmax)
         self.features = _validate.function("oracle.features", getattr(oracle, "features", None))
         self.checked = np.zeros(self.n, bool)  # whether features has been seen to agree with argmax
-        self.exact = not _validate.flag(
-            "oracle.approximate", getattr(oracle, "approximate", False)
-        )
+        self.exact = not _validate.flag("oracle.approximate", getattr(oracle, "approximate", False))
 
     def find(self, i: int, w: np.ndarray) -> StoredPlane:
         """The answer of argmax for example i."""

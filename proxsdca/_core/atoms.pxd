@@ -18,9 +18,15 @@ cdef struct Example:
     Py_ssize_t count, capacity      # atoms; the first one is y_i, whose plane is 0
     Atom* atoms
     int32_t* labels
-    double* gram                    # products xi_a^T xi_b at a side + b ...
-    Py_ssize_t side, known          # ... of the first `known` atoms
+    float* gram                     # xi_a^T xi_b / unit for b <= a, one row after the other ...
+    double unit
+    Py_ssize_t side, known          # ... with room for `side` atoms, for the first `known`
     double since
+
+
+cdef inline Py_ssize_t at(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    """The place of a product in the triangle of all."""
+    return a * (a + 1) // 2 + b if a >= b else b * (b + 1) // 2 + a
 
 
 cdef struct Mean:

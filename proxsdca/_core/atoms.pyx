@@ -59,6 +59,7 @@ cdef class Atoms:
             self.oracle.drop(self.label(i, a))
         self.examples[i].count = min(self.examples[i].count, 1)
         self.examples[i].known = 0
+        self.examples[i].unit = 0
 
     cdef bint grow(self, Py_ssize_t i, Py_ssize_t capacity) noexcept nogil:
         cdef Example* example = &self.examples[i]
@@ -66,7 +67,7 @@ cdef class Atoms:
         if capacity <= example.capacity:
             return True
         if example.capacity:
-            capacity = max(capacity, example.capacity + example.capacity // 2 + 2)
+            capacity = max(capacity, example.capacity + example.capacity // 4 + 2)
         moved = realloc(example.atoms, capacity * sizeof(Atom))
         if moved == NULL:
             return False
@@ -103,30 +104,23 @@ cdef class Atoms:
         memmove(self.label(i, a), self.label(i, a + 1),
                 after * self.oracle.size(i) * sizeof(int32_t))
         example.count -= 1
-        if a < example.known:
+        if a < example.known:       # rows after a lose a column, and move up
+            for b in range(a + 1, example.known):
+                memmove(example.gram + at(b - 1, 0), example.gram + at(b, 0), a * sizeof(float))
+                memmove(example.gram + at(b - 1, a), example.gram + at(b, a + 1),
+                        (b - a) * sizeof(float))
             example.known -= 1
-            for b in range(example.known):
-                memmove(example.gram + b * example.side,
-                        example.gram + (b + (b >= a)) * example.side,
-                        (example.known + 1) * sizeof(double))
-                memmove(example.gram + b * example.side + a,
-                        example.gram + b * example.side + a + 1,
-                        (example.known - a) * sizeof(double))
 
     cdef bint gram_room(self, Py_ssize_t i) noexcept nogil:
         cdef Example* example = &self.examples[i]
-        cdef Py_ssize_t a, side = example.capacity
         cdef void* moved
         if example.count <= example.side:
             return True
-        moved = realloc(example.gram, side * side * sizeof(double))
+        moved = realloc(example.gram, at(example.capacity, 0) * sizeof(float))
         if moved == NULL:
             return False
-        example.gram = <double*>moved
-        for a in range(example.known - 1, -1, -1):
-            memmove(example.gram + a * side, example.gram + a * example.side,
-                    example.known * sizeof(double))
-        example.side = side
+        example.gram = <float*>moved
+        example.side = example.capacity
         return True
 
     cdef void hold(self, Py_ssize_t i, double now) noexcept nogil:
@@ -211,7 +205,8 @@ cdef class Atoms:
                 self.means[i].totals[e] = 0
 
     def assign(self, Atoms other):
-        """Become a copy of another point of the same kind, without what has no weight."""
+        """Become a copy of another point of the same kind, without what has no weight, and without
+        the means where labels say the same."""
         cdef Py_ssize_t i, a, size, count
         cdef Example* source
         if (other.oracle is not self.oracle or self.labelled != other.labelled
@@ -232,7 +227,7 @@ cdef class Atoms:
                         self.oracle.keep(self.label(i, count))
                     count += 1
             self.examples[i].count = count
-            if self.summed:
+            if not self.labelled:
                 self.copy_mean(i, other)
 
     cdef int copy_mean(self, Py_ssize_t i, Atoms other) except -1:
@@ -303,7 +298,7 @@ cdef class Atoms:
                         self.oracle.keep(self.label(i, count))
                     count += 1
             self.examples[i].count = count
-            if self.summed:
+            if not self.labelled:
                 count = other.means[i].count
                 self.copy_mean(i, other)
                 self.means[i].delta = other.means[i].total_delta / recorded

@@ -17,10 +17,11 @@ without asking the oracle: `revisit`, and the end of every visit.
 
 import numpy as np
 
-from libc.math cimport INFINITY, fmax, fmin, isfinite
+from libc.float cimport DBL_MIN, FLT_MAX
+from libc.math cimport INFINITY, fabs, fmax, fmin, isfinite
 from libc.stdlib cimport free, realloc
 
-from .atoms cimport Atoms, Example
+from .atoms cimport Atoms, Example, at
 from .kinds cimport SeparableMap
 from .loop cimport Loop
 from .map cimport Map
@@ -289,43 +290,46 @@ cdef int read_planes(OracleEpoch state, Py_ssize_t i) except -1 nogil:
 cdef int know_products(OracleEpoch state, Py_ssize_t i) except -1 nogil:
     """The Gram matrix of all atoms, whose planes are there."""
     cdef Example* example = &state.atoms.examples[i]
-    cdef Py_ssize_t a
+    cdef Bundle* bundle = &state.bundle
+    cdef double* dense = &state.dense[0]
+    cdef Py_ssize_t a, b, e
+    cdef double norm_sq
+    cdef Plane* plane
     if not state.atoms.gram_room(i):
         no_memory()
     while example.known < example.count:
-        example.known += 1
-        new_products(state, example, example.known - 1)
-        a = example.known - 1
-        if not isfinite(state.scale * example.gram[a * example.side + a]):
+        a = example.known
+        plane = &bundle.planes[a]
+        for e in range(plane.count):
+            dense[plane.indices[e]] += plane.values[e]
+        norm_sq = dot(plane, dense)
+        if not isfinite(state.scale * norm_sq):
             state.broken = i
+        if example.unit == 0:
+            example.unit = norm_sq
+        for b in range(a + 1):
+            # single precision is enough: no step relies on it
+            example.gram[at(a, b)] = <float>fmax(fmin(
+                dot(&bundle.planes[b], dense) / fmax(example.unit, DBL_MIN), FLT_MAX), -FLT_MAX)
+        for e in range(plane.count):
+            dense[plane.indices[e]] = 0
+        example.known += 1
     return 0
 
 
-cdef void new_products(OracleEpoch state, Example* example, Py_ssize_t a) noexcept nogil:
-    """Row and column a of the Gram matrix."""
-    cdef Plane* plane = &state.bundle.planes[a]
-    cdef double* dense = &state.dense[0]
-    cdef Py_ssize_t b, e
-    for e in range(plane.count):
-        dense[plane.indices[e]] += plane.values[e]
-    for b in range(a + 1):
-        example.gram[a * example.side + b] = dot(&state.bundle.planes[b], dense)
-        example.gram[b * example.side + a] = example.gram[a * example.side + b]
-    for e in range(plane.count):
-        dense[plane.indices[e]] = 0
-
-
-cdef inline double apart(const double* gram, Py_ssize_t stride, Py_ssize_t a,
-                         Py_ssize_t b) noexcept nogil:
-    """|xi_a - xi_b|^2."""
-    return gram[a * stride + a] + gram[b * stride + b] - 2 * gram[a * stride + b]
+cdef inline double apart(const Example* example, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    """|xi_a - xi_b|^2, in units."""
+    cdef const float* gram = example.gram
+    return fmax((<double>gram[at(a, a)] - gram[at(a, b)]) + (<double>gram[at(b, b)]
+                                                             - gram[at(a, b)]), 0)
 
 
 cdef void balance(OracleEpoch state, const Example* example) noexcept nogil:
     """Maximise the bound (PC3) over the weights of the atoms: weight goes from where it is worth
     less to where it is worth most, as far as that raises the bound, until it is worth the same."""
-    cdef Py_ssize_t a, high, low, count = example.count, stride = example.side
-    cdef const double* gram = example.gram
+    cdef Py_ssize_t a, high, low, count = example.count
+    cdef const float* gram = example.gram
+    cdef double scale = state.scale * example.unit
     cdef double* m = state.bundle.m
     cdef double* beta = state.bundle.beta
     cdef double s, gap, bend, gain, most, enough = -1
@@ -337,7 +341,7 @@ cdef void balance(OracleEpoch state, const Example* example) noexcept nogil:
         low, most, gap = -1, 0, 0
         for a in range(count):
             if beta[a] > 0 and m[a] < m[high]:
-                bend = state.scale * apart(gram, stride, a, high)
+                bend = scale * apart(example, a, high)
                 s = m[high] - m[a]
                 gap = fmax(gap, s)
                 # the gain of the step, but for a factor
@@ -348,13 +352,13 @@ cdef void balance(OracleEpoch state, const Example* example) noexcept nogil:
             enough = ENOUGH * gap
         if low < 0 or not gap > enough:
             break
-        bend = state.scale * apart(gram, stride, low, high)
+        bend = scale * apart(example, low, high)
         s = m[high] - m[low]
         s = s / bend if s < bend * beta[low] else beta[low]
         beta[high] += s
         beta[low] = beta[low] - s if s < beta[low] else 0.0
         for a in range(count):
-            m[a] -= s * state.scale * (gram[a * stride + high] - gram[a * stride + low])
+            m[a] -= s * scale * (<double>gram[at(a, high)] - gram[at(a, low)])
 
 
 cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now) except? -1 nogil:
@@ -389,11 +393,15 @@ cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now
             if q < 0:
                 most = fmin(most, example.atoms[a].beta / -q)
     q = collect(&state.direction) * state.scale
+    if not isfinite(q):
+        state.broken = i
+        return excess
     if most == INFINITY:        # nothing moved but by roundings
         return excess
-    if SeparableMap is not L2Map:
-        # a step that is all roundings must not be blown up
-        s = search(state, map, slope, q, rise, fmin(most, LONGEST))
+    # the true length decides how far to go; a step that is all roundings must not be blown up
+    s = search(state, map, slope, q, rise, fmin(most, LONGEST))
+    if fabs(s - 1) < 1e-6:
+        s = 1
     if s > 0:
         if state.w_record != NULL:
             state.atoms.hold(i, now)
