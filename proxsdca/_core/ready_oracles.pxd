@@ -15,5 +15,7 @@ cdef class RowsOracle(Oracle):
     cdef double[::1] dearest                # the largest delta
 
     cdef void scores(self, Py_ssize_t row, const double* w, double* z) noexcept nogil
+    cdef Py_ssize_t swap(self, Py_ssize_t row, Py_ssize_t y, Py_ssize_t c, Py_ssize_t* indices,
+                         double* values) noexcept nogil
     cdef Py_ssize_t entries(self, Py_ssize_t row, Py_ssize_t c, double factor, Py_ssize_t* indices,
                             double* values) noexcept nogil

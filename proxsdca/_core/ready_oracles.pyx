@@ -104,6 +104,25 @@ cdef class RowsOracle(Oracle):
             if count < BLOCK:
                 return used
 
+    cdef Py_ssize_t swap(self, Py_ssize_t row, Py_ssize_t y, Py_ssize_t c, Py_ssize_t* indices,
+                         double* values) noexcept nogil:
+        """x at the weights of label y, less x at those of c; returns how many entries that is."""
+        cdef Py_ssize_t columns[BLOCK]
+        cdef double x[BLOCK]
+        cdef Py_ssize_t first = 0, m, count, used = 0
+        while True:
+            count = self.rows.read(row, first, columns, x)
+            for m in range(count):
+                if x[m] != 0:
+                    indices[used] = columns[m] * self.k + y
+                    indices[used + 1] = columns[m] * self.k + c
+                    values[used] = x[m]
+                    values[used + 1] = -x[m]
+                    used += 2
+            first += count
+            if count < BLOCK:
+                return used
+
     cdef double doubt(self, Py_ssize_t i, double norm, double size, double count) noexcept nogil:
         # every score is off by at most so many roundings of its summands; two are compared
         return 2 * self.roundings[i] * UNIT * (self.reach[i] * norm + self.dearest[i])
@@ -157,8 +176,7 @@ cdef class MulticlassOracle(RowsOracle):
                    Plane* plane) except -1 nogil:
         cdef Py_ssize_t y = self.target[i], count = 0
         if label[0] != y:
-            count = self.entries(i, y, 1, indices, values)
-            count += self.entries(i, label[0], -1, indices + count, values + count)
+            count = self.swap(i, y, label[0], indices, values)
         plane[0] = Plane(count, indices, values, self.delta[y * self.k + label[0]])
         return 0
 
@@ -266,8 +284,7 @@ cdef class ChainOracle(RowsOracle):
         for t in range(length):
             if label[t] != y[t]:
                 differ += 1
-                count += self.entries(begin + t, y[t], 1, indices + count, values + count)
-                count += self.entries(begin + t, label[t], -1, indices + count, values + count)
+                count += self.swap(begin + t, y[t], label[t], indices + count, values + count)
             if t and (label[t] != y[t] or label[t - 1] != y[t - 1]):
                 indices[count], values[count] = edges + y[t - 1] * k + y[t], 1
                 indices[count + 1], values[count + 1] = edges + label[t - 1] * k + label[t], -1
