@@ -35,6 +35,7 @@ cdef struct Mean:
     double* values
     double* totals                  # sums over the iterates, where they are asked for
     double delta, total_delta
+    double mixes                    # how many times it was rounded
 
 
 cdef class Atoms:

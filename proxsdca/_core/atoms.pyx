@@ -191,6 +191,7 @@ cdef class Atoms:
             mean.values[e] = dense[mean.indices[e]]
             dense[mean.indices[e]] = 0
         mean.delta = kept * mean.delta + s * plane.delta
+        mean.mixes += 1
         return True
 
     def start_totals(self):
@@ -235,6 +236,7 @@ cdef class Atoms:
         if not self.resize_mean(i, count, False):
             raise MemoryError
         self.means[i].count, self.means[i].delta = count, other.means[i].delta
+        self.means[i].mixes = other.means[i].mixes
         memcpy(self.means[i].indices, other.means[i].indices, count * sizeof(Py_ssize_t))
         memcpy(self.means[i].values, other.means[i].values, count * sizeof(double))
         return 0

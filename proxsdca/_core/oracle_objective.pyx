@@ -130,7 +130,7 @@ cdef double sum_planes(Atoms atoms, const double[::1] w, double[::1] touched,
                        double* roundings) except? -1 nogil:
     cdef Sum costs = Sum(0, 0, 0, 0), mass
     cdef Py_ssize_t i, a, e, unseen = 0, n = atoms.n
-    cdef double beta, margin, over = 0, summands = 0
+    cdef double beta, margin, over = 0, mixes = 0, summands = 0
     cdef Plane plane
     clear_sums(touched, scratch)
     for i in range(n):
@@ -153,9 +153,11 @@ cdef double sum_planes(Atoms atoms, const double[::1] w, double[::1] touched,
                 poll()
         if atoms.labelled:
             over = fmax(over, result(&mass) - 1 + rounding(result(&mass), mass.size, mass.count))
+        else:
+            mixes = fmax(mixes, 4 * atoms.means[i].mixes)
     close_sums(summands, touched, scratch, DBL_MIN)
-    # what brings the weights back to a sum of 1, and what a mean that is kept as such is off by
-    roundings[0] = EVALUATION + over / UNIT
+    # what brings the weights back to a sum of 1, and what means that are kept as such may be off by
+    roundings[0] = EVALUATION + over / UNIT + mixes
     error[0] = (rounding(result(&costs), costs.size, costs.count)
                 + (roundings[0] + EVALUATION) * UNIT * costs.size + costs.count * DBL_MIN) / n
     return result(&costs) / n
@@ -165,7 +167,9 @@ cdef double mean_margin(Oracle oracle, Atoms atoms, const double[::1] w, double[
                         Workspace room, double* error, Py_ssize_t* wrong,
                         double* claims) except? -1:
     """1/n sum_i max_j margin, and a bound on its error."""
-    cdef double norm = np.linalg.norm(w)
+    cdef double peak = np.abs(w).max(), norm = 0
+    if peak > 0:        # squares that neither overflow nor underflow
+        norm = peak * np.linalg.norm(np.divide(w, peak))
     if oracle.python:
         return sum_margins(oracle, atoms, w, norm, shares, room, error, wrong, claims)
     with nogil:

@@ -235,7 +235,7 @@ cdef class ChainOracle(RowsOracle):
         cdef double* place = work + 3 * k
         cdef int32_t* places = <int32_t*>(work + 4 * k)
         cdef double* swapped
-        cdef double unit = 1, score, base
+        cdef double unit = 1, score, base, seen = 0
         if self.mean:
             unit = 1 / <double>length
         for t in range(length):
@@ -248,6 +248,10 @@ cdef class ChainOracle(RowsOracle):
                 for c in range(k):
                     best[c] = z[c] + start[c]
                 continue
+            seen += k * k
+            if seen > PATIENCE:
+                seen = 0
+                poll()
             base = best[0]
             for c in range(k):
                 next[c] = base + transitions[c]
