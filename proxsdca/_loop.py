@@ -46,7 +46,7 @@ class Target:
         )
 
     def level(self, primal: float) -> float:
-        return max(self.tol * abs(primal), self.eps)
+        return max(self.tol * abs(primal) if self.tol else 0.0, self.eps)
 
     def reached(self, c: Certificate) -> bool:
         return c.gap + c.rounding <= self.level(c.primal)
@@ -196,7 +196,7 @@ class Run:
         self.active = side.settle(self.b, self.curvature)
         if self.warm or side.certifies_first:
             side.load(self.b, self.v)
-            self.touched += self.problem.nnz
+            self.touched += side.load_cost * self.problem.nnz
         core = side.epoch(self.curvature, self.b, self.v, plan.option)
         T0 = self._burn_in(core) if plan.T0 is None else plan.T0
         self.state = _output.State(side, core, self.b, self.v, zeros(len(self.v)))
@@ -420,6 +420,7 @@ class Run:
             return 0
         problem, n = self.problem, self.problem.n
         start = problem.evaluate(np.zeros(problem.d), problem.zero_alpha(), problem.room())
+        self.touched_certifying += self.side.start_cost * problem.nnz
         level = self.plan.target.level(start.primal)
         T0 = self.side.burn_in(core, level, start.certificate.gap)
         return int(min(T0, self.plan.max_epochs * n // 2))

@@ -16,6 +16,7 @@ from ._core.oracle import Oracle
 from ._core.oracle_epoch import OracleEpoch
 from ._core.oracle_objective import accumulate_planes, evaluate_planes
 from ._core.order import Stream
+from ._core.ready_oracles import RowsOracle
 from ._core.regs import L2Map, gradient
 from ._problem import Certificate, Evaluation, Problem, Room, empty
 from ._result import NumericalError, Result
@@ -55,6 +56,11 @@ class OracleProblem(Problem):
         if not isinstance(kind, (L2, L1L2)):
             raise ValueError(f"reg = {kind.name!r}: structured problems have 'l2' and 'l1l2'")
         core = _python_oracle.compiled(oracle)
+        if isinstance(core, RowsOracle) and core.changed():
+            raise ValueError(
+                "X has changed since the oracle was made of it: its memory must be left alone, "
+                "or a new oracle made"
+            )
         nothing: Any = None
         return cls(
             storage=nothing, by_columns=False, target=np.empty(0), weight=None, classes=None,
@@ -104,7 +110,7 @@ class OracleProblem(Problem):
         if not isinstance(given, Atoms) or given.n != self.n:
             raise TypeError(f"{name} must be the Result, or its alpha, of a problem like this one")
         alpha = self.zero_alpha()
-        alpha.take_over(given)
+        alpha.take_over(given, name)
         return alpha
 
     def into_domain(self, alpha: Atoms) -> None:
@@ -163,6 +169,7 @@ class OracleSide(RowSide):
     """Visit examples by calls of their oracle; b is an `Atoms`."""
 
     name = "examples"
+    load_cost, start_cost = 0, 1  # in calls of the oracle
     problem: OracleProblem
 
     def __init__(self, problem: OracleProblem, radii: np.ndarray | None, order: str) -> None:

@@ -31,8 +31,8 @@ class Adapter:
                     f"oracle = {oracle!r} has no {name!r}: an oracle has n, d and argmax(i, w)"
                 )
         self.oracle = oracle
-        self.n = _validate.count("oracle.n", oracle.n, 1)
-        self.d = _validate.count("oracle.d", oracle.d, 1)
+        self.n = _validate.count("oracle.n", oracle.n, 1, 2**40)
+        self.d = _validate.count("oracle.d", oracle.d, 1, 2**40)
         self.argmax: Callable[..., Any] = _validate.function("oracle.argmax", oracle.argmax)
         self.features = _validate.function("oracle.features", getattr(oracle, "features", None))
         self.checked = np.zeros(self.n, bool)  # whether features has been seen to agree with argmax
@@ -44,8 +44,14 @@ class Adapter:
         answer = _called(call, self.argmax, i, w)
         indices, values, delta, label = _validate.plane(call, answer, self.d)
         found = StoredPlane(indices, values, delta, label)
-        if self.features is not None and not self.checked[i] and (len(indices) or delta):
-            self._check(i, found, indices, values)
+        if self.features is not None and (len(indices) or delta):
+            if label is None:
+                raise ValueError(
+                    f"{call} returns no label, which oracle.features needs: "
+                    "(indices, values), delta, label is needed"
+                )
+            if not self.checked[i]:
+                self._check(i, found, indices, values)
         return found
 
     def again(self, i: int, found: StoredPlane) -> StoredPlane:
@@ -60,11 +66,6 @@ class Adapter:
 
     def _check(self, i: int, found: StoredPlane, indices: np.ndarray, values: np.ndarray) -> None:
         """Refuse features that are not those of the label that argmax has found."""
-        if found.label is None:
-            raise ValueError(
-                f"oracle.argmax({i}, w) returns no label, which oracle.features needs: "
-                "(indices, values), delta, label is needed"
-            )
         other_indices, other_values, delta, _ = self._features(i, found.label)
         both = np.union1d(indices, other_indices)
         first, second = np.zeros(len(both)), np.zeros(len(both))
@@ -107,7 +108,12 @@ def radii(oracle: Any, n: int) -> np.ndarray | None:
         if callable(given):
             found = [_called(f"oracle.{name}({i})", given, i) for i in range(n)]
         else:
-            found = np.broadcast_to(np.asarray(given, dtype=object), (n,)).tolist()
+            array = np.asarray(given, dtype=object)
+            if array.shape not in ((), (n,)):
+                raise ValueError(
+                    f"oracle.{name} has shape {array.shape}: a number, or {(n,)} is needed"
+                )
+            found = np.broadcast_to(array, (n,)).tolist()
         return np.array(
             [_validate.nonnegative(f"oracle.{name}({i})", R) for i, R in enumerate(found)]
         )

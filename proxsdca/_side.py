@@ -41,6 +41,7 @@ class Side:
     certifies_first = False  # whether the first certificate comes before the first epoch
     rough = False  # whether gap_estimate is only in proportion to the gap
     certificate_cost = 1.0  # about how many epochs a certificate takes, beyond the first two
+    load_cost, start_cost = 1, 0  # passes that `load`, and P(0), count as
     lam: float  # what stands in the Result
     term: Any  # Term, or VectorLoss
     map: Map

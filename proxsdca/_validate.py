@@ -429,7 +429,7 @@ def binary(name: str, Y: Any, n: int) -> NDArray[np.int32]:
     if (bad := (array != 0) & (array != 1)).any():
         i, j = np.unravel_index(int(bad.argmax()), bad.shape)
         raise ValueError(f"{name}[{i}, {j}] = {array[i, j]}: 0 or 1 is needed")
-    return np.ascontiguousarray(array, dtype=np.int32)
+    return np.array(array, np.int32, order="C")  # one's own
 
 
 def forest(name: str, edges: Any, k: int) -> NDArray[np.intp]:
@@ -447,15 +447,15 @@ def forest(name: str, edges: Any, k: int) -> NDArray[np.intp]:
             if not 0 <= end < k:
                 raise ValueError(f"{name}[{e}] = ({a}, {b}): 0 to {k - 1} is allowed")
         while leader[a] != a:
-            a = leader[a]
+            leader[a] = a = leader[leader[a]]
         while leader[b] != b:
-            b = leader[b]
+            leader[b] = b = leader[leader[b]]
         if a == b:
             raise ValueError(
                 f"{name}[{e}] = ({array[e, 0]}, {array[e, 1]}) closes a cycle: a tree is needed"
             )
         leader[a] = b
-    return np.ascontiguousarray(array, dtype=np.intp)
+    return np.array(array, np.intp, order="C")  # one's own
 
 
 def choices(y: Any, offsets: Array, loss: Any) -> NDArray[np.intp]:
@@ -504,7 +504,7 @@ def costs(cost: Any, k: int, target: Array, offsets: Array | None) -> NDArray[np
         if bad.any():
             j, y = np.unravel_index(int(bad.argmax()), bad.shape)
             raise ValueError(f"cost[{j}, {y}] = {array[j, y]}: {needed} is needed")
-    transposed: NDArray[np.float64] = np.ascontiguousarray(array.T, dtype=np.float64).reshape(-1)
+    transposed: NDArray[np.float64] = np.array(array.T, np.float64, order="C").reshape(-1)
     return transposed
 
 
@@ -677,9 +677,24 @@ def plane(
     )
     cost = nonnegative(f"{call}: delta", delta)
     if len(indices) > 1 and not (indices[1:] > indices[:-1]).all():
-        indices, places = np.unique(indices, return_inverse=True)
-        values = np.asarray(np.bincount(places, values, len(indices)), np.float64)
+        indices, values = _summed(f"{call}: values", indices, values)
     return indices, values, cost, label
+
+
+def _summed(
+    name: str, indices: NDArray[np.intp], values: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Indices in order, each once; values of one place are added up with a single rounding."""
+    order = np.argsort(indices, kind="stable")
+    indices, values = indices[order], values[order]
+    first = np.flatnonzero(np.concatenate([[True], indices[1:] != indices[:-1]]))
+    sums = np.empty(len(first))
+    for k, part in enumerate(np.split(values, first[1:])):
+        try:
+            sums[k] = math.fsum(part.tolist()) if len(part) > 1 else part[0]
+        except OverflowError:
+            raise ValueError(f"{name} at index {indices[first[k]]} add up to infinity") from None
+    return indices[first], sums
 
 
 def _indices(name: str, value: Any, stop: int) -> NDArray[np.intp]:
@@ -842,14 +857,17 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def count(name: str, value: Any, minimum: int) -> int:
-    """Return an integer that is at least the minimum."""
+def count(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
+    """Return an integer that is at least the minimum, and at most the maximum."""
     needed = f"an integer >= {minimum} is needed"
+    if maximum is not None:
+        needed = f"an integer from {minimum} to {maximum} is needed"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise _wrong_type(name, value, needed)
-    if value < minimum:
+    found = int(value)
+    if found < minimum or (maximum is not None and found > maximum):
         raise ValueError(f"{name} = {value}: {needed}")
-    return int(value)
+    return found
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:

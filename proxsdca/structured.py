@@ -11,8 +11,8 @@ with
 - ``argmax(i, w)``: finds the label j with the largest margin delta(j, y_i) - w^T xi, where
   xi = psi(x_i, y_i) - psi(x_i, j), y_i itself included, whose margin is 0. It returns ``((indices,
   values), delta)``, the entries of xi that are not 0 and the cost delta(j, y_i) >= 0; or
-  ``((indices, values), delta, label)``. w is a read-only view of what the run goes on to change:
-  copy what you keep.
+  ``((indices, values), delta, label)``. Labels are kept: return a new object each time. w is a
+  read-only view of what the run goes on to change: copy what you keep of it.
 
 It may also have
 
@@ -46,6 +46,7 @@ from ._problem import Certificate
 from ._random import Seed
 from ._result import Check, Result
 from ._solve import ascend, finished
+from .oracles import Ready
 from .regularizers import Regularizer
 
 __all__ = ["Oracle", "StructuredResult", "certify", "solve"]
@@ -78,8 +79,7 @@ class StructuredResult(Result):
     ----------
     w : (d,) array
     alpha : Atoms
-        The dual solution: ``alpha.of(i)`` lists the labels of example i that have a weight, with
-        it; the rest of the weight is that of y_i.
+        The dual solution: convex weights of labels, which `labels` lists.
     touched, touched_certifying : int
         Calls of the oracle by the loop, and by the certificates.
     oracle : object
@@ -105,6 +105,16 @@ class StructuredResult(Result):
     @property
     def size(self) -> str:
         return f"{len(self.alpha):,} examples, {self.w.shape[0]:,} weights, {self.calls:,} calls"
+
+    def labels(self, i: int) -> list[tuple[Any, float]]:
+        """The labels of example i that have a weight in alpha, with it; y_i has the rest.
+
+        None are known where the oracle has no labels.
+        """
+        found: list[tuple[Any, float]] = self.alpha.of(i)
+        if isinstance(self.oracle, Ready) and self.oracle.compiled is not None:
+            return [(self.oracle.shown(label), weight) for label, weight in found]
+        return found
 
     def summary(self) -> str:
         """A short text: the problem, what was reached, and what is proven."""
@@ -226,7 +236,7 @@ def solve(
     -----
     An exception that the oracle raises comes out as it is, with a note that names the example. P(w)
     relies on the oracle: for one that is written in Python, the bound on rounding supposes that it
-    sums its margins no worse than plainly.
+    sums its margins no worse than plainly, and that no label is longer than those it has returned.
     """
     option, cached = _oracle_problem.options(option, cache)
     output = _validate.choice("output", output, OUTPUTS)

@@ -1,14 +1,18 @@
 """Structured prediction: the procedure of section 3.3, its certificate, its steps, its cache."""
 
 import gc
+import pickle
 import signal
 import threading
+import time
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from structured_twin import Labelled, Table, dual, primal, prox_sdca, table
 
 import proxsdca
@@ -335,7 +339,7 @@ def test_warm_starts_continue():
     first = solved(unlabelled, 0.05, cache=False, max_epochs=3, tol=0)
     more = solved(unlabelled, 0.05, cache=False, max_epochs=0, warm_start=first)
     assert more.dual == pytest.approx(first.dual, rel=1e-12)
-    with pytest.raises(ValueError, match="another kind of oracle"):
+    with pytest.raises(ValueError, match="warm_start has no labels"):
         structured.solve(unlabelled, 0.05, warm_start=first)
     with pytest.raises(TypeError, match="warm_start must be"):
         structured.solve(oracle, warm_start=np.zeros(3))
@@ -553,9 +557,10 @@ def test_w_is_a_view_that_may_be_kept():
 @pytest.mark.parametrize(
     ("attributes", "kind", "match"),
     [
-        ({"n": 0}, ValueError, "oracle.n = 0: an integer >= 1"),
+        ({"n": 0}, ValueError, "oracle.n = 0: an integer from 1 to"),
         ({"n": 2.5}, TypeError, "oracle.n = 2.5"),
         ({"d": -1}, ValueError, "oracle.d = -1"),
+        ({"d": 2**62}, ValueError, "oracle.d = 4611686018427387904: an integer from"),
         ({"argmax": 3}, TypeError, "oracle.argmax = 3"),
         ({"features": 3}, TypeError, "oracle.features = 3"),
         ({"approximate": 2}, TypeError, "oracle.approximate = 2"),
@@ -668,3 +673,236 @@ def test_dual_points_in_cycles_of_references_are_collected():
     del oracle, result
     gc.collect()
     assert watched() is None
+
+
+# ------------------------------------------------- found by hostile readers, once
+
+
+def test_labels_of_an_oracle_with_other_classes_do_not_fit():
+    rng = np.random.default_rng(8)
+    many = oracles.Multiclass(rng.normal(size=(200, 2)), np.arange(200) % 100)  # d = 200
+    r = solved(many, 0.001, max_epochs=5)
+    few = oracles.Multiclass(rng.normal(size=(200, 100)), np.arange(200) % 2)  # d = 200
+    with pytest.raises(ValueError, match="alpha: what was found with another kind of oracle"):
+        structured.certify(few, np.zeros(200), r, lam=0.01)
+    with pytest.raises(ValueError, match="warm_start: what was found with another kind"):
+        structured.solve(few, 0.01, warm_start=r)
+    chains = [oracles.Chain(np.ones((8, p)), np.arange(8) % k, [4, 4]) for p, k in ((1, 3), (5, 2))]
+    assert chains[0].d == chains[1].d
+    first = solved(chains[0], 0.01, max_epochs=3)
+    with pytest.raises(ValueError, match="another kind of oracle"):
+        structured.solve(chains[1], 0.01, warm_start=first)
+    labels = rng.integers(0, 2, (5, 3))
+    trees = [oracles.Multilabel(np.eye(5), labels, [edge]) for edge in ((0, 1), (1, 2))]
+    first = solved(trees[0], 0.01, max_epochs=3)
+    with pytest.raises(ValueError, match="another kind of oracle"):
+        structured.solve(trees[1], 0.01, warm_start=first)
+    same = oracles.Multilabel(np.eye(5), labels, [(0, 1)])
+    assert structured.certify(same, first.w, first, lam=0.01).dual == pytest.approx(first.dual)
+
+
+def test_weights_of_labels_are_read_within_bounds():
+    r = structured.solve(oracles.Multiclass(np.eye(6), list("abcabc")), 0.01)
+    for i in (-1, 6, 10**9):
+        with pytest.raises(IndexError, match="0 to 5 is allowed"):
+            r.alpha.of(i)
+    for i in range(6):
+        for label, weight in r.labels(i):
+            assert label in "abc"
+            assert 0 < weight <= 1
+            assert r.oracle.features(i, label)[1] == 1
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(r.alpha)
+
+
+def test_what_an_oracle_was_made_of_may_change_without_harm():
+    rng = np.random.default_rng(9)
+    X, Y = rng.normal(size=(6, 3)), rng.integers(0, 2, (6, 3)).astype(np.int32)
+    edges = np.array([[0, 1], [1, 2]])
+    oracle = oracles.Multilabel(X, Y, edges)
+    before = structured.solve(oracle, 0.01).w.tobytes()
+    Y[:], edges[:] = 10**8, 10**7
+    assert structured.solve(oracle, 0.01).w.tobytes() == before
+    with pytest.raises(ValueError, match="read-only"):
+        oracle.edges[0, 1] = 10**7
+    cost = np.asfortranarray(rng.random((3, 3)) * (1 - np.eye(3)))
+    multiclass = oracles.Multiclass(X, [0, 1, 2, 0, 1, 2], cost)
+    before = structured.solve(multiclass, 0.01).w.tobytes()
+    cost[:] = -5
+    assert structured.solve(multiclass, 0.01).w.tobytes() == before
+    chain = oracles.Chain(X, [0, 1, 2, 0, 1, 2], [3, 3])
+    with pytest.raises(ValueError, match="read-only"):
+        chain.lengths[0] = 10**6
+
+
+def test_an_x_that_changed_since_is_refused_and_never_read_beyond():
+    full = np.random.default_rng(10).normal(size=(5, 40))
+    full[:, 20:] = 0
+    X = sparse.csr_matrix(full)
+    oracle = oracles.Multiclass(X, [0, 1, 2, 0, 1])
+    X.indptr[:] = [0, 100, 100, 100, 100, 100]
+    with pytest.raises(ValueError, match="X has changed since the oracle was made"):
+        structured.solve(oracle, 0.01)
+    w = np.ones(oracle.d)
+    (indices, _), _ = oracle.features(0, 1)
+    assert len(indices) <= 40
+    oracle.argmax(0, w)
+    oracle.decode(w)
+    Z = np.random.default_rng(11).normal(size=(8, 3))
+    for made in (oracles.Chain(Z, np.arange(8) % 2, [4, 4]), oracles.Multilabel(Z, np.eye(8, 2))):
+        r = structured.solve(made, 0.1)
+        Z *= 1e6
+        with pytest.raises(ValueError, match="X has changed"):
+            structured.certify(made, r.w, r, lam=0.1)
+        Z /= 1e6
+        Z[:] = np.random.default_rng(11).normal(size=(8, 3))
+
+
+def test_rounding_of_python_oracles_allows_for_labels_that_were_not_the_answer():
+    """Where argmax says y_i, another label may have been rounded down."""
+    bad = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        planes = [(rng.normal(size=300) * 1e3, float(abs(rng.normal()))) for _ in range(3)]
+
+        class Summing:
+            n, d = 1, 300
+
+            def argmax(self, i, w, planes=planes):
+                margins = [delta - float(np.cumsum(xi * w)[-1]) for xi, delta in planes]
+                j = int(np.argmax(margins))
+                return (*self.features(i, j), j) if margins[j] > 0 else (((), ()), 0.0, -1)
+
+            def features(self, i, label, planes=planes):
+                return (np.arange(300), planes[label][0]), planes[label][1]
+
+        r = solved(Summing(), 1e-9 if seed % 2 else 1e-3, tol=0, max_epochs=100, seed=seed)
+        w = [Fraction(float(value)) for value in r.w]
+        P = max(
+            Fraction(delta) - sum(Fraction(float(x)) * b for x, b in zip(xi, w, strict=True))
+            for xi, delta in planes
+        )
+        P = max(P, Fraction(0)) + Fraction(r.lam) * sum(b * b for b in w) / 2
+        bad += P - Fraction(r.primal) > Fraction(r.rounding)
+    assert bad == 0
+
+
+def test_rounding_grows_with_the_steps_of_a_carried_dual():
+    class Carried:
+        n, d, radius = 1, 2, 20.0
+
+        def argmax(self, i, w):
+            inside = 0.1 - (0.3 * w[0] + 0.7 * w[1]) > 0
+            return (([0, 1], [0.3, 0.7]), 0.1) if inside else (((), ()), 0.0)
+
+    lam = 2.0
+    best = Fraction(0.1) ** 2 * Fraction(lam) / (2 * (Fraction(0.3) ** 2 + Fraction(0.7) ** 2))
+    r = solved(Carried(), lam, option="III", tol=0, max_epochs=20_000, certify_every=2000)
+    assert not r.recomputed
+    for dual_value, rounding in zip(r.history["dual"], r.history["rounding"], strict=True):
+        assert Fraction(float(dual_value)) - best <= Fraction(float(rounding))
+
+
+def test_a_tiny_w_is_allowed_for():
+    """The norm of w must not underflow."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1, 400)) * 1e150
+        oracle = oracles.Multiclass(X, [0], cost=[[0, 0], [0, 0]], classes=[0, 1])
+        w = rng.normal(size=(400, 2)) * 1e-165
+        x = X[0] / 1e150
+        w[:, 1] -= x * (x @ (w[:, 1] - w[:, 0])) / (x @ x)
+        alpha = solved(oracle, 1e280, max_epochs=0)
+        found = structured.certify(oracle, w.ravel(), alpha, lam=1e-20)
+        exact = [[Fraction(float(value)) for value in row] for row in w]
+        margin = sum(Fraction(float(a)) * (b[1] - b[0]) for a, b in zip(X[0], exact, strict=True))
+        P = max(margin, Fraction(0))
+        P += Fraction(1e-20) * sum(b * b for row in exact for b in row) / 2
+        assert P - Fraction(found.primal) <= Fraction(found.rounding)
+
+
+def test_entries_of_one_place_are_added_exactly():
+    class Twice:
+        n = d = 1
+
+        def argmax(self, i, w):
+            inside = 1 - w[0] > 0
+            return (([0, 0, 0], [1e16, 1.0, -1e16]), 1.0) if inside else (((), ()), 0.0)
+
+    r = structured.solve(Twice(), 1.0)
+    assert r.primal == pytest.approx(0.5, abs=1e-3)
+
+    class Infinite(Twice):
+        def argmax(self, i, w):
+            return ([0, 0], [1e308, 1e308]), 1.0
+
+    with pytest.raises(ValueError, match=r"values at index 0 add up to infinity"):
+        structured.solve(Infinite(), 1.0)
+
+
+@pytest.mark.parametrize("size", [1e9, 1e20, 1e100])
+def test_weights_far_below_a_rounding_of_one_are_weights(size):
+    oracle = oracles.Multiclass(np.array([[size, 1.0]]), [0], classes=[0, 1])
+    for cache in (True, False):
+        r = structured.solve(oracle, 1.0, cache=cache, max_epochs=50, eps=1e-9)
+        assert r.converged
+    rng = np.random.default_rng(12)
+    oracle = oracles.Multiclass(rng.normal(size=(50, 3)) * 1e8, rng.integers(0, 3, 50))
+    assert solved(oracle, 1e-3, max_epochs=20).dual > 0  # it moves, if slowly
+
+
+def test_the_radius_of_rows_with_entries_that_stand_twice():
+    X = sparse.csr_array((np.ones(100), np.zeros(100, int), np.array([0, 100])), shape=(1, 2))
+    oracle = oracles.Multiclass(X, [0], classes=[0, 1])
+    assert oracle.radius(0) == pytest.approx(100)
+    assert structured.solve(oracle, 1000.0, option="III", max_epochs=50).converged
+
+
+def test_seconds_are_kept_with_slow_oracles():
+    class Slow:
+        n, d = 300, 1
+
+        def argmax(self, i, w):
+            time.sleep(0.005)
+            return (([0], [1.0]), 1.0) if w[0] < 1 else (((), ()), 0.0)
+
+    r = solved(Slow(), 0.1, max_seconds=0.05)
+    assert r.touched < 100  # calls; the certificate needs its own
+
+
+def test_calls_are_counted_as_they_are_made():
+    oracle = table(32)
+    first = solved(oracle, 0.1, max_epochs=2)
+    assert oracle.calls == first.calls
+    again = solved(oracle, 0.1, max_epochs=1, warm_start=first)
+    assert oracle.calls == first.calls + again.calls
+    average = solved(oracle, 0.5, output="average", tol=0.5, max_epochs=20)
+    assert oracle.calls == first.calls + again.calls + average.calls
+
+
+def test_small_print():
+    class Stops(Labelled):
+        def argmax(self, i, w):
+            answer = super().argmax(i, w)
+            return answer if self.calls < 40 else answer[:2]
+
+    with pytest.raises(ValueError, match="returns no label"):
+        structured.solve(table(33, kind=Stops), 0.001, tol=1e-9)
+    oracle = table(34, kind=Table)
+    oracle.rho = [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"oracle.rho has shape \(2,\): a number, or \(12,\)"):
+        structured.solve(oracle, option="IV")
+    calls = []
+    ready = oracles.Multiclass(np.eye(4), [0, 1, 0, 1])
+    plain = ready.argmax
+    ready.argmax = lambda i, w: calls.append(i) or plain(i, w)
+    assert structured.solve(ready, 0.1).calls == len(calls) > 0
+
+    class Interrupting(Labelled):
+        def argmax(self, i, w):
+            raise KeyboardInterrupt
+
+    with pytest.raises(proxsdca.Interrupted) as caught:
+        structured.solve(table(35, kind=Interrupting), tol=0)
+    assert caught.value.result.target == 0
+    oracles.Multilabel(np.ones((2, 1)), np.eye(2, 4000), [(0, j) for j in range(1, 4000)])

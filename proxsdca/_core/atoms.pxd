@@ -9,7 +9,6 @@ from .oracle cimport Oracle, Plane
 
 cdef struct Atom:
     double beta
-    double delta
     double total            # the sum of beta over the iterates, up to the example's `since`
     int32_t idle            # true calls since the atom was the best, while beta is 0
 
@@ -60,7 +59,7 @@ cdef class Atoms:
     # The place of a label among the atoms, -1 where it has none.
     cdef Py_ssize_t find(self, Py_ssize_t i, const int32_t* label) noexcept nogil
     # Add an atom of weight 0, which takes the label over; -1 where memory ran out.
-    cdef Py_ssize_t append(self, Py_ssize_t i, const int32_t* label, double delta) noexcept nogil
+    cdef Py_ssize_t append(self, Py_ssize_t i, const int32_t* label) noexcept nogil
     cdef void remove(self, Py_ssize_t i, Py_ssize_t a) noexcept nogil
     # beta, and the mean, stood until now.
     cdef void hold(self, Py_ssize_t i, double now) noexcept nogil

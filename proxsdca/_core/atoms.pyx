@@ -34,7 +34,7 @@ cdef class Atoms:
             if not self.grow(i, 1):
                 raise MemoryError
             self.examples[i].count = 1
-            self.examples[i].atoms[0] = Atom(1, 0, 0, 0)
+            self.examples[i].atoms[0] = Atom(1, 0, 0)
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -86,13 +86,13 @@ cdef class Atoms:
                 return a
         return -1
 
-    cdef Py_ssize_t append(self, Py_ssize_t i, const int32_t* label, double delta) noexcept nogil:
+    cdef Py_ssize_t append(self, Py_ssize_t i, const int32_t* label) noexcept nogil:
         cdef Example* example = &self.examples[i]
         cdef Py_ssize_t a = example.count
         if not self.grow(i, a + 1):
             return -1
         memcpy(self.label(i, a), label, self.oracle.size(i) * sizeof(int32_t))
-        example.atoms[a] = Atom(0, delta, 0, 0)
+        example.atoms[a] = Atom(0, 0, 0)
         example.count += 1
         return a
 
@@ -237,12 +237,14 @@ cdef class Atoms:
             raise MemoryError
         self.means[i].count, self.means[i].delta = count, other.means[i].delta
         self.means[i].mixes = other.means[i].mixes
-        memcpy(self.means[i].indices, other.means[i].indices, count * sizeof(Py_ssize_t))
-        memcpy(self.means[i].values, other.means[i].values, count * sizeof(double))
+        if count:
+            memcpy(self.means[i].indices, other.means[i].indices, count * sizeof(Py_ssize_t))
+            memcpy(self.means[i].values, other.means[i].values, count * sizeof(double))
         return 0
 
-    def take_over(self, Atoms other):
-        """Start from the weights of another point, perhaps of another oracle of the same kind."""
+    def take_over(self, Atoms other, name):
+        """Start from the weights of another point, perhaps of another oracle of the same kind;
+        name is what the user calls it."""
         cdef Py_ssize_t[::1] indices = np.empty(self.oracle.longest + 1, np.intp)
         cdef double[::1] values = np.empty(self.oracle.longest + 1)
         cdef int32_t[::1] label = np.zeros(self.oracle.widest, np.int32)
@@ -251,9 +253,13 @@ cdef class Atoms:
         cdef double beta
         cdef Plane plane
         if (type(self.oracle) is not type(other.oracle) or self.oracle.n != other.oracle.n
-                or self.oracle.d != other.oracle.d or self.oracle.shape() != other.oracle.shape()
-                or (self.labelled and not other.labelled)):
-            raise ValueError("warm_start: what was found with another kind of oracle does not fit")
+                or self.oracle.d != other.oracle.d or self.oracle.shape() != other.oracle.shape()):
+            raise ValueError(f"{name}: what was found with another kind of oracle does not fit")
+        if self.labelled and not other.labelled:
+            raise ValueError(
+                f"{name} has no labels, as it was found with cache = False and without features: "
+                "it serves cache = False only"
+            )
         for i in range(self.n):
             if not self.labelled and not other.labelled:
                 self.copy_mean(i, other)
@@ -273,7 +279,7 @@ cdef class Atoms:
                     continue
                 if self.summed:
                     self.oracle.lighten(&label[0])
-                place = self.append(i, &label[0], plane.delta)
+                place = self.append(i, &label[0])
                 if place < 0:
                     raise MemoryError
                 self.examples[i].atoms[place].beta = beta
@@ -294,7 +300,7 @@ cdef class Atoms:
             for a in range(source.count):
                 weight = source.atoms[a].total / recorded
                 if a == 0 or weight > 0:
-                    self.examples[i].atoms[count] = Atom(weight, source.atoms[a].delta, 0, 0)
+                    self.examples[i].atoms[count] = Atom(weight, 0, 0)
                     if a:
                         memcpy(self.label(i, count), other.label(i, a), size * sizeof(int32_t))
                         self.oracle.keep(self.label(i, count))
@@ -309,14 +315,20 @@ cdef class Atoms:
 
     def of(self, Py_ssize_t i):
         """The labels of example i that have a weight, with it; that of y_i is left out."""
-        cdef Py_ssize_t a, size = self.oracle.size(i)
-        cdef Example* example = &self.examples[i]
+        cdef Py_ssize_t a, size
+        cdef Example* example
+        if not 0 <= i < self.n:
+            raise IndexError(f"i = {i}: 0 to {self.n - 1} is allowed")
         if not self.labelled:
             return []
+        example, size = &self.examples[i], self.oracle.size(i)
         return [
             (self.oracle.shown(<int32_t[:size]>self.label(i, a)), example.atoms[a].beta)
             for a in range(1, example.count) if example.atoms[a].beta > 0
         ]
+
+    def __reduce__(self):
+        raise TypeError("the weights of labels cannot be pickled: keep w, or the labels themselves")
 
     def __len__(self):
         return self.n

@@ -38,9 +38,8 @@ cdef class Oracle:
     # The same, from the data alone.
     cdef int proven(self, Py_ssize_t i, const int32_t* label, Py_ssize_t* indices, double* values,
                     Plane* plane) except -1 nogil
-    # How far the margin that argmax finds may be below the largest one, for |w|_2 = norm; size is
-    # the sum of the absolute values of the summands of the margin found, count their number.
-    cdef double doubt(self, Py_ssize_t i, double norm, double size, double count) noexcept nogil
+    # How far the margin that argmax finds may be below the largest one, for |w|_2 = norm.
+    cdef double doubt(self, Py_ssize_t i, double norm) noexcept nogil
     # What labels are to those who keep them.
     cdef bint same(self, Py_ssize_t i, const int32_t* a, const int32_t* b) noexcept nogil
     cdef void keep(self, const int32_t* label) noexcept nogil

@@ -3,6 +3,7 @@
 import numpy as np
 
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.math cimport fabs, fmax, sqrt
 from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
@@ -31,9 +32,8 @@ cdef class Oracle:
                     Plane* plane) except -1 nogil:
         return self.plane(i, label, indices, values, plane)
 
-    cdef double doubt(self, Py_ssize_t i, double norm, double size, double count) noexcept nogil:
-        # as if it summed its margins plainly, in any order: those of two labels
-        return 2 * (count + 2) * UNIT * size
+    cdef double doubt(self, Py_ssize_t i, double norm) noexcept nogil:
+        return 0
 
     cdef bint same(self, Py_ssize_t i, const int32_t* a, const int32_t* b) noexcept nogil:
         return memcmp(a, b, self.size(i) * sizeof(int32_t)) == 0
@@ -112,6 +112,7 @@ cdef class StoredPlane:
     cdef double* values
     cdef uint64_t fingerprint
     cdef readonly double delta
+    cdef double length                  # |xi|_2
     cdef readonly object label
 
     def __init__(self, const Py_ssize_t[::1] indices, const double[::1] values, double delta,
@@ -124,6 +125,7 @@ cdef class StoredPlane:
         if self.indices == NULL or self.values == NULL:
             raise MemoryError
         self.fingerprint = 0
+        self.length = norm(values)
         for e in range(self.count):
             self.indices[e], self.values[e] = indices[e], values[e]
             memcpy(&bits, &self.values[e], sizeof(bits))
@@ -145,6 +147,19 @@ cdef class StoredPlane:
     def is_like(self, StoredPlane other):
         """Whether both are the same plane."""
         return self.equals(other)
+
+
+cdef double norm(const double[::1] x) noexcept:
+    """|x|_2, whose squares neither overflow nor underflow."""
+    cdef double peak = 0, total = 0
+    cdef Py_ssize_t e
+    for e in range(x.shape[0]):
+        peak = fmax(peak, fabs(x[e]))
+    if peak == 0:
+        return 0
+    for e in range(x.shape[0]):
+        total += (x[e] / peak) * (x[e] / peak)
+    return peak * sqrt(total)
 
 
 cdef inline uint64_t mix(uint64_t h, uint64_t word) noexcept nogil:
@@ -174,13 +189,16 @@ cdef class PythonOracle(Oracle):
 
     cdef object find, again, w
     cdef StoredPlane latest
+    # of the planes seen of each example, the largest |xi|_2, delta, and number of entries
+    cdef double[::1] reach, dearest, counts
 
     def __init__(self, Py_ssize_t n, Py_ssize_t d, find, again, bint exact):
         self.n, self.d, self.exact = n, d, exact
         self.find, self.again = find, again
         self.widest = sizeof(PyObject*) // sizeof(int32_t)
         self.python, self.known = True, again is not None
-        self.work = 1e3 * n
+        self.work = 1e9 * n         # nobody knows: a look at the clock after every call
+        self.reach, self.dearest, self.counts = np.zeros(n), np.zeros(n), np.zeros(n)
 
     def look_at(self, w):
         # a view of read-only memory, which nobody can make writable again
@@ -193,10 +211,23 @@ cdef class PythonOracle(Oracle):
             found = self.find(i, self.w)
             if not isinstance(found, StoredPlane):
                 raise TypeError("find must return a StoredPlane")
+            self.measure(i, <StoredPlane>found)
             pointer = <PyObject*>found
             memcpy(label, &pointer, sizeof(pointer))
             Py_INCREF(found)
         return 0
+
+    cdef int measure(self, Py_ssize_t i, StoredPlane found) except -1:
+        cdef double length = found.length
+        self.reach[i] = max(self.reach[i], length)
+        self.dearest[i] = max(self.dearest[i], found.delta)
+        self.counts[i] = max(self.counts[i], <double>found.count)
+        return 0
+
+    cdef double doubt(self, Py_ssize_t i, double norm) noexcept nogil:
+        # as if it summed its margins plainly, in any order: those of two labels, which are no
+        # longer than those it has shown
+        return 2 * (self.counts[i] + 2) * UNIT * (self.reach[i] * norm + self.dearest[i])
 
     cdef int plane(self, Py_ssize_t i, const int32_t* label, Py_ssize_t* indices, double* values,
                    Plane* plane) except -1 nogil:
@@ -210,6 +241,7 @@ cdef class PythonOracle(Oracle):
             self.latest = stored(label)         # which keeps it alive
             if self.again is not None:
                 self.latest = self.again(i, self.latest)
+            self.measure(i, self.latest)
             show(self.latest, plane)
         return 0
 

@@ -21,6 +21,7 @@ cdef struct Bundle:
     Plane* planes
     double* m                       # their margins
     double* beta                    # what their weights are to be
+    double* change                  # by how much they change, where 1 - change may be 1
     double* old                     # margins before that
     Py_ssize_t room, used           # entries of the planes
     Py_ssize_t* indices

@@ -260,12 +260,13 @@ cdef int read_planes(OracleEpoch state, Py_ssize_t i) except -1 nogil:
         if moved == NULL:
             no_memory()
         bundle.planes = <Plane*>moved
-        moved = realloc(bundle.m, 6 * (example.count + 1) * sizeof(double))
+        moved = realloc(bundle.m, 8 * (example.count + 1) * sizeof(double))
         if moved == NULL:
             no_memory()
         bundle.m = <double*>moved
         bundle.capacity = 2 * (example.count + 1)
         bundle.beta, bundle.old = bundle.m + bundle.capacity, bundle.m + 2 * bundle.capacity
+        bundle.change = bundle.m + 3 * bundle.capacity
     if bundle.room < (example.count + 1) * (state.oracle.longest + 1):
         bundle.room = 2 * (example.count + 1) * (state.oracle.longest + 1)
         moved = realloc(bundle.indices, bundle.room * sizeof(Py_ssize_t))
@@ -357,6 +358,8 @@ cdef void balance(OracleEpoch state, const Example* example) noexcept nogil:
         s = s / bend if s < bend * beta[low] else beta[low]
         beta[high] += s
         beta[low] = beta[low] - s if s < beta[low] else 0.0
+        state.bundle.change[high] += s
+        state.bundle.change[low] -= s
         for a in range(count):
             m[a] -= s * scale * (<double>gram[at(a, high)] - gram[at(a, low)])
 
@@ -370,6 +373,7 @@ cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now
     cdef double excess = 0, slope = 0, rise = 0, s = 1, most = INFINITY, q, others = 0
     for a in range(example.count):
         bundle.beta[a] = example.atoms[a].beta
+        bundle.change[a] = 0
         bundle.old[a] = bundle.m[a]
         excess -= bundle.beta[a] * bundle.m[a]
         if bundle.m[a] > bundle.m[high]:
@@ -384,7 +388,9 @@ cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now
     balance(state, example)
     state.direction.count = 0
     for a in range(example.count):
-        q = bundle.beta[a] - example.atoms[a].beta
+        if bundle.beta[a] == 0:
+            bundle.change[a] = -example.atoms[a].beta
+        q = bundle.change[a]
         if q != 0:
             slope += q * bundle.old[a]
             rise += q * bundle.planes[a].delta
@@ -396,7 +402,7 @@ cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now
     if not isfinite(q):
         state.broken = i
         return excess
-    if most == INFINITY:        # nothing moved but by roundings
+    if most == INFINITY:        # nothing moved
         return excess
     # the true length decides how far to go; a step that is all roundings must not be blown up
     s = search(state, map, slope, q, rise, fmin(most, LONGEST))
@@ -408,9 +414,8 @@ cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now
         shift(state, map, s * state.scale, now)
         for a in range(example.count):
             if s != 1:
-                q = bundle.beta[a] - example.atoms[a].beta
-                bundle.beta[a] = fmax(example.atoms[a].beta + s * q, 0)
-                if q < 0 and bundle.beta[a] < 1e-15:
+                bundle.beta[a] = fmax(example.atoms[a].beta + s * bundle.change[a], 0)
+                if bundle.beta[a] < 1e-12 * example.atoms[a].beta:
                     bundle.beta[a] = 0
             example.atoms[a].beta = bundle.beta[a]
             others += bundle.beta[a]
@@ -471,7 +476,7 @@ cdef int visit_cached(OracleEpoch state, Atoms atoms, SeparableMap map, Py_ssize
     read_planes(state, i)
     for a in range(example.count):
         mean += example.atoms[a].beta * bundle.m[a]
-        delta += example.atoms[a].beta * example.atoms[a].delta
+        delta += example.atoms[a].beta * bundle.planes[a].delta
         if bundle.m[a] > bundle.m[high]:
             high = a
     plane = &bundle.planes[example.count]
@@ -489,7 +494,7 @@ cdef int visit_cached(OracleEpoch state, Atoms atoms, SeparableMap map, Py_ssize
     if plane.count or plane.delta != 0:
         place = atoms.find(i, &state.label[0])
         if place < 0:
-            place = atoms.append(i, &state.label[0], plane.delta)
+            place = atoms.append(i, &state.label[0])
             if place < 0:
                 no_memory()
             state.oracle.keep(&state.label[0])
@@ -545,7 +550,7 @@ cdef int visit(OracleEpoch state, Atoms atoms, SeparableMap map, Py_ssize_t i,
                 place = atoms.find(i, &state.label[0])
             if place < 0:
                 state.oracle.lighten(&state.label[0])
-                place = atoms.append(i, &state.label[0], plane.delta)
+                place = atoms.append(i, &state.label[0])
                 if place < 0:
                     no_memory()
                 state.oracle.keep(&state.label[0])

@@ -191,7 +191,7 @@ cdef double sum_margins(Oracle oracle, Atoms atoms, const double[::1] w, double 
         for e in range(plane.count):
             add(&margin, -plane.values[e] * w[plane.indices[e]])
         own = result(&margin)
-        value = oracle.doubt(i, norm, margin.size, margin.count)
+        value = oracle.doubt(i, norm)
         larger = fmax(shares[1, i], 0)      # y_i itself has the margin 0
         if own < larger - 1e-9 * margin.size and oracle.exact and oracle.python:
             wrong[0], claims[0], claims[1] = i, own, larger
@@ -201,6 +201,7 @@ cdef double sum_margins(Oracle oracle, Atoms atoms, const double[::1] w, double 
         shares[0, i] = fmax(shares[0, i] + own, 0)
         add(&losses, own)
         off += (rounding(own, margin.size, margin.count) + EVALUATION * UNIT * plane.delta + value
+                + 2 * UNIT * margin.size        # of sums of entries at one place
                 + margin.count * DBL_MIN)
         oracle.drop(&room.label[0])
         seen += plane.count + oracle.work / n

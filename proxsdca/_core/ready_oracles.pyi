@@ -6,6 +6,7 @@ from .rows import Rows
 class RowsOracle(Oracle):
     k: int
     lengths: np.ndarray
+    def changed(self) -> bool: ...
     def fingerprint(self) -> int: ...
 
 class MulticlassOracle(RowsOracle):

@@ -6,10 +6,11 @@ its roots first.
 
 import numpy as np
 
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 
 from .oracle cimport Oracle, Plane
+from .regs import L2Map
 from .rows cimport BLOCK, Rows
 from .signals cimport PATIENCE, poll
 from .sums cimport UNIT
@@ -32,24 +33,26 @@ cdef class RowsOracle(Oracle):
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
         cdef Py_ssize_t i, t, m, count, row, most, entries, unseen = 0
-        cdef double square, total
+        cdef double square, sizes, total
         self.rows, self.offsets, self.k, self.n = rows, offsets, k, offsets.shape[0] - 1
         self.exact, self.known = True, True
-        self.lengths = np.zeros(self.n)
+        norms = np.sqrt(rows.norms_sq(L2Map()))
+        self.lengths = np.add.reduceat(norms, offsets[:self.n])
         self.reach, self.roundings = np.zeros(self.n), np.zeros(self.n)
         self.dearest = np.zeros(self.n)
-        cdef double[::1] lengths = self.lengths
+        self.made_of = rows.fingerprint()
         with nogil:
             for i in range(self.n):
                 most = entries = 0
                 total = 0
                 for t in range(offsets[i], offsets[i + 1]):
                     row = 0
-                    square = 0
+                    square = sizes = 0
                     while True:
                         count = rows.read(t, row, columns, values)
                         for m in range(count):
                             square += values[m] * values[m]
+                            sizes += fabs(values[m])
                         row += count
                         unseen += count + 1
                         if unseen > PATIENCE:
@@ -59,8 +62,9 @@ cdef class RowsOracle(Oracle):
                             break
                     most = max(most, row)
                     entries += row
-                    total += sqrt(square)
-                lengths[i] = self.reach[i] = total
+                    # entries of one place may cancel, their roundings do not
+                    total += sqrt(square) if rows.canonical else sizes
+                self.reach[i] = total
                 self.roundings[i] = most
                 self.longest = max(self.longest, 2 * entries)
         self.work = <double>rows.nnz * k
@@ -85,11 +89,29 @@ cdef class RowsOracle(Oracle):
             if count < BLOCK:
                 break
 
-    cdef Py_ssize_t entries(self, Py_ssize_t row, Py_ssize_t c, double factor, Py_ssize_t* indices,
-                            double* values) noexcept nogil:
-        """factor x at the weights of label c; returns how many entries that is.
+    cdef Py_ssize_t entries(self, Py_ssize_t row, Py_ssize_t c, double factor, Py_ssize_t room,
+                            Py_ssize_t* indices, double* values) noexcept nogil:
+        """factor x at the weights of label c; returns how many entries that is, as in `swap`."""
+        cdef Py_ssize_t columns[BLOCK]
+        cdef double x[BLOCK]
+        cdef Py_ssize_t first = 0, m, count, used = 0
+        while True:
+            count = self.rows.read(row, first, columns, x)
+            for m in range(count):
+                if x[m] != 0 and used < room:
+                    indices[used] = columns[m] * self.k + c
+                    values[used] = factor * x[m]
+                    used += 1
+            first += count
+            if count < BLOCK:
+                return used
 
-        Without those that are 0, so that sums are the same for every storage.
+    cdef Py_ssize_t swap(self, Py_ssize_t row, Py_ssize_t y, Py_ssize_t c, Py_ssize_t room,
+                         Py_ssize_t* indices, double* values) noexcept nogil:
+        """x at the weights of label y, less x at those of c; returns how many entries that is.
+
+        Without those that are 0, so that sums are the same for every storage; and without those
+        that there is no room for, as X may have changed since the oracle was made.
         """
         cdef Py_ssize_t columns[BLOCK]
         cdef double x[BLOCK]
@@ -97,23 +119,7 @@ cdef class RowsOracle(Oracle):
         while True:
             count = self.rows.read(row, first, columns, x)
             for m in range(count):
-                indices[used] = columns[m] * self.k + c
-                values[used] = factor * x[m]
-                used += x[m] != 0
-            first += count
-            if count < BLOCK:
-                return used
-
-    cdef Py_ssize_t swap(self, Py_ssize_t row, Py_ssize_t y, Py_ssize_t c, Py_ssize_t* indices,
-                         double* values) noexcept nogil:
-        """x at the weights of label y, less x at those of c; returns how many entries that is."""
-        cdef Py_ssize_t columns[BLOCK]
-        cdef double x[BLOCK]
-        cdef Py_ssize_t first = 0, m, count, used = 0
-        while True:
-            count = self.rows.read(row, first, columns, x)
-            for m in range(count):
-                if x[m] != 0:
+                if x[m] != 0 and used + 2 <= room:
                     indices[used] = columns[m] * self.k + y
                     indices[used + 1] = columns[m] * self.k + c
                     values[used] = x[m]
@@ -123,9 +129,16 @@ cdef class RowsOracle(Oracle):
             if count < BLOCK:
                 return used
 
-    cdef double doubt(self, Py_ssize_t i, double norm, double size, double count) noexcept nogil:
+    cdef double doubt(self, Py_ssize_t i, double norm) noexcept nogil:
         # every score is off by at most so many roundings of its summands; two are compared
         return 2 * self.roundings[i] * UNIT * (self.reach[i] * norm + self.dearest[i])
+
+    def shape(self):
+        return [self.k, *Oracle.shape(self)]
+
+    def changed(self):
+        """Whether X is not what it was when the oracle was made."""
+        return self.rows.fingerprint() != self.made_of
 
     def fingerprint(self):
         """A number that changes, almost surely, with any bit of X."""
@@ -176,7 +189,7 @@ cdef class MulticlassOracle(RowsOracle):
                    Plane* plane) except -1 nogil:
         cdef Py_ssize_t y = self.target[i], count = 0
         if label[0] != y:
-            count = self.swap(i, y, label[0], indices, values)
+            count = self.swap(i, y, label[0], self.longest, indices, values)
         plane[0] = Plane(count, indices, values, self.delta[y * self.k + label[0]])
         return 0
 
@@ -285,11 +298,14 @@ cdef class ChainOracle(RowsOracle):
         cdef Py_ssize_t k = self.k, begin = self.offsets[i], length = self.offsets[i + 1] - begin
         cdef const int32_t* y = &self.target[begin]
         cdef Py_ssize_t t, count = 0, differ = 0, edges = self.rows.d * k
+        cdef Py_ssize_t room = self.longest - 2 * (length + 1)      # the rest is for transitions
         for t in range(length):
             if label[t] != y[t]:
                 differ += 1
-                count += self.swap(begin + t, y[t], label[t], indices + count, values + count)
+                count += self.swap(begin + t, y[t], label[t], room - count, indices + count,
+                                   values + count)
             if t and (label[t] != y[t] or label[t - 1] != y[t - 1]):
+                room += 2
                 indices[count], values[count] = edges + y[t - 1] * k + y[t], 1
                 indices[count + 1], values[count + 1] = edges + label[t - 1] * k + label[t], -1
                 count += 2
@@ -342,6 +358,9 @@ cdef class TreeOracle(RowsOracle):
         # all k labels may differ, each with the entries of the row
         self.longest = self.longest // 2 * k + 2 * edges.shape[0]
 
+    def shape(self):
+        return [np.array(self.edges).tolist(), *RowsOracle.shape(self)]
+
     cdef int argmax(self, Py_ssize_t i, const double* w, bint costs, double* work, int32_t* label,
                     double* value) except -1 nogil:
         # max-product: off[node] and on[node] are the largest scores of the subtree below node
@@ -392,12 +411,13 @@ cdef class TreeOracle(RowsOracle):
     cdef int plane(self, Py_ssize_t i, const int32_t* label, Py_ssize_t* indices, double* values,
                    Plane* plane) except -1 nogil:
         cdef Py_ssize_t k = self.k, node, e, count = 0, differ = 0, a, b, at
+        cdef Py_ssize_t room = self.longest - 2 * self.edges.shape[0]
         cdef const int32_t* y = &self.target[i, 0]
         for node in range(k):
             if label[node] != y[node]:
                 differ += 1
-                count += self.entries(i, node, y[node] - label[node], indices + count,
-                                      values + count)
+                count += self.entries(i, node, y[node] - label[node], room - count,
+                                      indices + count, values + count)
         for e in range(self.edges.shape[0]):
             a, b, at = self.edges[e, 0], self.edges[e, 1], self.rows.d * k + 4 * e
             if label[a] != y[a] or label[b] != y[b]:

@@ -76,6 +76,8 @@ class Chain(Ready):
         self.lengths = _validate.lengths("lengths", lengths, rows.n)
         kind = SimpleNamespace(classes=classes, name="Chain")
         target, self.classes = _validate.class_targets(y, rows.n, kind)
+        for array in (self.lengths, self.classes):
+            array.flags.writeable = False
         self._columns = rows.d
         self._normalize = _validate.flag("normalize", normalize)
         self._compiled = ChainOracle(
@@ -121,7 +123,8 @@ class Chain(Ready):
         labels: Any = self.classes[numbers]
         return Decoded(np.split(labels, np.cumsum(sizes)[:-1]) if listed else labels, scores)
 
-    def _shown(self, label: np.ndarray) -> Any:
+    def shown(self, label: np.ndarray) -> Any:
+        """A label as users see it, of its numbers."""
         return self.classes[label]
 
     def _numbers(self, i: int, label: Any) -> np.ndarray:

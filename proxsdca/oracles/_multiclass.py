@@ -42,6 +42,7 @@ class Multiclass(Ready):
         rows = _validate.rows(X)
         kind = SimpleNamespace(classes=classes, name="Multiclass")
         target, self.classes = _validate.class_targets(y, rows.n, kind)
+        self.classes.flags.writeable = False
         k = len(self.classes)
         self._delta = _validate.costs(1 - np.eye(k) if cost is None else cost, k, target, None)
         self._columns = rows.d
@@ -72,7 +73,8 @@ class Multiclass(Ready):
         labels, scores = decode(compiled, weights, compiled.n)
         return Decoded(self.classes[labels], scores)
 
-    def _shown(self, label: np.ndarray) -> Any:
+    def shown(self, label: np.ndarray) -> Any:
+        """A label as users see it, of its numbers."""
         return self.classes[label[0]]
 
     def _numbers(self, i: int, label: Any) -> np.ndarray:

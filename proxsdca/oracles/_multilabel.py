@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from .. import _validate
 from .._core.ready_oracles import TreeOracle
@@ -58,9 +58,11 @@ class Multilabel(Ready):
         target = _validate.binary("Y", Y, rows.n)
         k = target.shape[1]
         self._columns, self._k = rows.d, k
-        self.edges = chow_liu(target) if edges is None else _validate.forest("edges", edges, k)
-        self._tree = _rooted(self.edges, k)
-        self._compiled = TreeOracle(rows, target, k, self.edges, *self._tree)
+        pairs = chow_liu(target) if edges is None else _validate.forest("edges", edges, k)
+        self._tree = (pairs, *_rooted(pairs, k))
+        self._compiled = TreeOracle(rows, target, k, *self._tree)
+        self.edges = pairs.copy()
+        self.edges.flags.writeable = False
 
     def radius(self, i: int) -> float:
         """(k |x_i|_2^2 + m)^(1/2), m being the number of edges."""
@@ -85,11 +87,12 @@ class Multilabel(Ready):
         compiled = self._compiled
         if X is not None:
             rows = rows_for(X, self._columns)
-            compiled = TreeOracle(rows, None, self._k, self.edges, *self._tree)
+            compiled = TreeOracle(rows, None, self._k, *self._tree)
         labels, scores = decode(compiled, weights, compiled.n * self._k)
         return Decoded(labels.reshape(-1, self._k), scores)
 
-    def _shown(self, label: np.ndarray) -> Any:
+    def shown(self, label: np.ndarray) -> Any:
+        """A label as users see it, of its numbers."""
         return label
 
     def _numbers(self, i: int, label: Any) -> np.ndarray:
@@ -126,16 +129,20 @@ def chow_liu(Y: np.ndarray) -> np.ndarray:
 
 def _rooted(edges: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The labels, each after its parent, and the edge that leads to the parent, -1 at roots."""
-    graph = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(k, k))
+    neighbours: list[list[tuple[int, int]]] = [[] for _ in range(k)]
+    for e, (a, b) in enumerate(edges.tolist()):
+        neighbours[a].append((b, e))
+        neighbours[b].append((a, e))
     order, parent_edge = [], np.full(k, -1, np.intp)
-    number = {frozenset(pair): e for e, pair in enumerate(edges.tolist())}
-    seen = np.zeros(k, bool)
+    seen = [False] * k
     for root in range(k):
-        if seen[root]:
-            continue
-        nodes, parents = breadth_first_order(graph, root, directed=False)
-        seen[nodes] = True
-        order.extend(nodes.tolist())
-        for node in nodes[1:].tolist():
-            parent_edge[node] = number[frozenset((node, int(parents[node])))]
+        waiting = [] if seen[root] else [root]
+        while waiting:
+            node = waiting.pop()
+            seen[node] = True
+            order.append(node)
+            for other, e in neighbours[node]:
+                if not seen[other]:
+                    parent_edge[other] = e
+                    waiting.append(other)
     return np.array(order, np.intp), parent_edge

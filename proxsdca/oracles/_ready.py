@@ -52,9 +52,11 @@ class Ready:
 
     @property
     def compiled(self) -> RowsOracle | None:
-        """The compiled oracle; None where a subclass has an argmax of its own."""
-        same = type(self).argmax is Ready.argmax and type(self).features is Ready.features
-        return self._compiled if same else None
+        """The compiled oracle; None where this one has an argmax of its own."""
+        for name in ("argmax", "features"):
+            if name in vars(self) or getattr(type(self), name) is not getattr(Ready, name):
+                return None
+        return self._compiled
 
     def argmax(self, i: int, w: ArrayLike) -> tuple[tuple[np.ndarray, np.ndarray], float, Any]:
         """The label j with the largest delta(j, y_i) - w^T (psi(x_i, y_i) - psi(x_i, j)).
@@ -66,7 +68,7 @@ class Ready:
             delta(label, y_i), and the label.
         """
         xi, delta, label = self._compiled.answer(self._example(i), _validate.vector("w", w, self.d))
-        return xi, delta, self._shown(label)
+        return xi, delta, self.shown(label)
 
     def features(self, i: int, label: Any) -> tuple[tuple[np.ndarray, np.ndarray], float]:
         """(indices, values) of psi(x_i, y_i) - psi(x_i, label), and delta(label, y_i)."""
@@ -83,8 +85,8 @@ class Ready:
             raise IndexError(f"i = {i}: 0 to {self.n - 1} is allowed")
         return i
 
-    def _shown(self, label: np.ndarray) -> Any:
-        """A label, as users see it, of its numbers."""
+    def shown(self, label: np.ndarray) -> Any:
+        """A label as users see it, of its numbers."""
         raise NotImplementedError
 
     def _numbers(self, i: int, label: Any) -> np.ndarray:
