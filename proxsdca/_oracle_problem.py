@@ -24,8 +24,8 @@ from ._side import Core, RowSide
 from .regularizers import L1L2, L2
 
 CHUNK = 5e6  # operations of an oracle between two looks at the clock
-BALANCED = 0.3  # of the gap may be one among the labels that are kept
-PASSES = 10  # over the labels that are kept, for each pass of true calls
+BALANCED = 0.5  # of the gap may be one among the labels that are kept
+PASSES = 20  # over the labels that are kept, for each pass of true calls
 PASSES_PYTHON = 50  # the same, where calls are to Python
 
 
