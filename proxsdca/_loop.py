@@ -17,6 +17,7 @@ from ._core.order import Stream
 from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES
 from ._problem import Certificate, Evaluation, Problem
 from ._progress import Progress
+from ._random import Seed
 from ._result import HISTORY, Check, NumericalError, Status
 from ._side import Core, Side
 
@@ -68,6 +69,36 @@ class Plan:
     certify_every: int | None = None
     callback: Callable[[Check], object] | None = None
     verbose: int = 0
+
+    @classmethod
+    def from_arguments(
+        cls,
+        tol: float,
+        eps: float | None,
+        seed: Seed,
+        max_epochs: int,
+        max_seconds: float | None,
+        T0: int | None,
+        certify_every: int | None,
+        callback: Any,
+        verbose: int,
+        **others: Any,
+    ) -> Plan:
+        """Validate what every run is asked for; the others are valid already."""
+        count, nonnegative = _validate.count, _validate.nonnegative
+        return cls(
+            target=Target.from_arguments(tol, eps),
+            max_epochs=count("max_epochs", max_epochs, 0),
+            max_seconds=None if max_seconds is None else nonnegative("max_seconds", max_seconds),
+            T0=None if T0 is None else count("T0", T0, 0),
+            certify_every=None
+            if certify_every is None
+            else count("certify_every", certify_every, 1),
+            callback=_validate.function("callback", callback),
+            verbose=count("verbose", verbose, 0),
+            stream=_random.stream(seed),
+            **others,
+        )
 
 
 @dataclass

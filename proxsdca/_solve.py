@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from . import _random, _side, _spec, _validate
-from ._loop import Plan, Run, Target, logger, unchanged
+from ._loop import Plan, Run, logger, unchanged
 from ._output import OUTPUTS
 from ._problem import Certificate
 from ._random import Seed
@@ -145,27 +145,15 @@ def solve(
     plain = _spec.plain(option, output)
     problem = problem_of(X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets)
     _spec.output(output, problem.reg)
-    target = Target.from_arguments(tol, eps)
-    plan = Plan(
+    plan = Plan.from_arguments(
+        tol, eps, seed, max_epochs, max_seconds, T0, certify_every, callback, verbose,
         option=_spec.option(option, problem),
         second_order=option == "auto" and output in ("last", "best"),
         order=_validate.choice("order", order, _random.ORDERS),
         output=output,
-        T0=None if T0 is None else _validate.count("T0", T0, 0),
-        target=target,
-        max_epochs=_validate.count("max_epochs", max_epochs, 0),
-        max_seconds=(
-            None if max_seconds is None else _validate.nonnegative("max_seconds", max_seconds)
-        ),
-        certify_every=(
-            None if certify_every is None else _validate.count("certify_every", certify_every, 1)
-        ),
-        callback=_validate.function("callback", callback),
-        verbose=_validate.count("verbose", verbose, 0),
-        stream=_random.stream(seed),
-    )
+    )  # fmt: skip
     with unchanged(problem):
-        visited = _side.make(problem, target.eps)
+        visited = _side.make(problem, plan.target.eps)
         result = ascend(visited, plan, visited.start(warm_start))
     finished(result)
     return result

@@ -37,9 +37,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _oracle_problem, _python_oracle, _random, _validate
+from . import _oracle_problem, _python_oracle, _validate
 from ._core.atoms import Atoms
-from ._loop import Plan, Target, unchanged
+from ._loop import Plan, unchanged
 from ._oracle_problem import OracleProblem, OracleSide
 from ._output import OUTPUTS
 from ._problem import Certificate
@@ -241,23 +241,12 @@ def solve(
     option, cached = _oracle_problem.options(option, cache)
     output = _validate.choice("output", output, OUTPUTS)
     order = _validate.choice("order", order, ORDERS)
-    plan = Plan(
+    plan = Plan.from_arguments(
+        tol, eps, seed, max_epochs, max_seconds, T0, certify_every, callback, verbose,
         option=option,
         order=order,
         output=output,
-        T0=None if T0 is None else _validate.count("T0", T0, 0),
-        target=Target.from_arguments(tol, eps),
-        max_epochs=_validate.count("max_epochs", max_epochs, 0),
-        max_seconds=(
-            None if max_seconds is None else _validate.nonnegative("max_seconds", max_seconds)
-        ),
-        certify_every=(
-            None if certify_every is None else _validate.count("certify_every", certify_every, 1)
-        ),
-        callback=_validate.function("callback", callback),
-        verbose=_validate.count("verbose", verbose, 0),
-        stream=_random.stream(seed),
-    )
+    )  # fmt: skip
     problem = OracleProblem.of(oracle, reg, lam, sigma, cached)
     wanted = option in ("III", "IV") or (output in ("average", "random") and T0 is None)
     radii = _python_oracle.radii(oracle, problem.n) if wanted else None

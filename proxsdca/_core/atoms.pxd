@@ -50,6 +50,7 @@ cdef class Atoms:
     cdef void clear(self, Py_ssize_t i) noexcept nogil
     cdef bint grow(self, Py_ssize_t i, Py_ssize_t capacity) noexcept nogil
     cdef bint resize_mean(self, Py_ssize_t i, Py_ssize_t count, bint totals) noexcept nogil
+    cdef int copy(self, Atoms other, double recorded) except -1
     cdef int copy_mean(self, Py_ssize_t i, Atoms other) except -1
 
     # Labels lie one after the other, from here on.

@@ -208,11 +208,23 @@ cdef class Atoms:
     def assign(self, Atoms other):
         """Become a copy of another point of the same kind, without what has no weight, and without
         the means where labels say the same."""
-        cdef Py_ssize_t i, a, size, count
-        cdef Example* source
         if (other.oracle is not self.oracle or self.labelled != other.labelled
                 or self.summed != other.summed):
             raise ValueError("atoms of another kind")
+        self.copy(other, 0)
+
+    def average(self, Atoms other, double recorded):
+        """Become the mean of the iterates that another point has summed, so many of them."""
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            other.hold(i, recorded)
+        self.copy(other, recorded)
+
+    cdef int copy(self, Atoms other, double recorded) except -1:
+        """The weights of another point, or, where iterates were recorded, the means of them."""
+        cdef Py_ssize_t i, a, size, count
+        cdef double weight
+        cdef Example* source
         for i in range(self.n):
             self.clear(i)
             source = &other.examples[i]
@@ -221,8 +233,9 @@ cdef class Atoms:
                 raise MemoryError
             count = 0
             for a in range(source.count):
-                if a == 0 or source.atoms[a].beta > 0:
-                    self.examples[i].atoms[count] = source.atoms[a]
+                weight = source.atoms[a].total / recorded if recorded else source.atoms[a].beta
+                if a == 0 or weight > 0:
+                    self.examples[i].atoms[count] = Atom(weight, 0, 0)
                     if a:
                         memcpy(self.label(i, count), other.label(i, a), size * sizeof(int32_t))
                         self.oracle.keep(self.label(i, count))
@@ -230,6 +243,11 @@ cdef class Atoms:
             self.examples[i].count = count
             if not self.labelled:
                 self.copy_mean(i, other)
+                if recorded:
+                    self.means[i].delta = other.means[i].total_delta / recorded
+                    for a in range(self.means[i].count):
+                        self.means[i].values[a] = other.means[i].totals[a] / recorded
+        return 0
 
     cdef int copy_mean(self, Py_ssize_t i, Atoms other) except -1:
         cdef Py_ssize_t count = other.means[i].count
@@ -283,35 +301,6 @@ cdef class Atoms:
                 if place < 0:
                     raise MemoryError
                 self.examples[i].atoms[place].beta = beta
-
-    def average(self, Atoms other, double recorded):
-        """Become the mean of the iterates that another point has summed."""
-        cdef Py_ssize_t i, a, count, size
-        cdef double weight
-        cdef Example* source
-        for i in range(self.n):
-            other.hold(i, recorded)
-            self.clear(i)
-            source = &other.examples[i]
-            size = self.oracle.size(i)
-            if not self.grow(i, source.count):
-                raise MemoryError
-            count = 0
-            for a in range(source.count):
-                weight = source.atoms[a].total / recorded
-                if a == 0 or weight > 0:
-                    self.examples[i].atoms[count] = Atom(weight, 0, 0)
-                    if a:
-                        memcpy(self.label(i, count), other.label(i, a), size * sizeof(int32_t))
-                        self.oracle.keep(self.label(i, count))
-                    count += 1
-            self.examples[i].count = count
-            if not self.labelled:
-                count = other.means[i].count
-                self.copy_mean(i, other)
-                self.means[i].delta = other.means[i].total_delta / recorded
-                for a in range(count):
-                    self.means[i].values[a] = other.means[i].totals[a] / recorded
 
     def of(self, Py_ssize_t i):
         """The labels of example i that have a weight, with it; that of y_i is left out."""
