@@ -15,33 +15,13 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from suites.data import available, load, path
+from suites.data import WORDS, available, words
 from suites.peak import peak
 
 import proxsdca
 from proxsdca import oracles, regularizers, structured
 
-NAME = "ocr-letters"
 MB = 1e6
-
-
-def words() -> tuple[sp.csr_matrix, np.ndarray, np.ndarray, np.ndarray]:
-    """Letters, their labels, the lengths of words, and their folds."""
-    if available(NAME):
-        X, y = load(NAME)
-        with np.load(path(NAME)) as z:
-            return X, y.astype(int), z["lengths"].astype(int), z["folds"].astype(int)
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(3, 13, 1000)
-    glyphs = rng.random((26, 128)) < 0.25
-    often = rng.dirichlet(np.full(26, 0.2), 26)  # which letter follows which
-    y = []
-    for length in lengths:
-        y.append(int(rng.integers(26)))
-        for _ in range(length - 1):
-            y.append(int(rng.choice(26, p=often[y[-1]])))
-    X = glyphs[y] ^ (rng.random((len(y), 128)) < 0.2)
-    return sp.csr_matrix(X.astype(float)), np.array(y), lengths, np.arange(1000) % 10
 
 
 def frank_wolfe(oracle: oracles.Ready, lam: float, order: np.ndarray) -> tuple[np.ndarray, float]:
@@ -185,8 +165,8 @@ def main() -> None:
     parser.add_argument("--cap", type=float, default=600.0, help="seconds for one run")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", proxsdca.ConvergenceWarning)
-    if not available(NAME):
-        print(f"No {NAME}.npz in the folder PROXSDCA_DATA: made-up words instead.\n")
+    if not available(WORDS):
+        print(f"No {WORDS}.npz in the folder PROXSDCA_DATA: made-up words instead.\n")
     parts = {
         "check": check,
         "calls": lambda: calls(arguments.cap),

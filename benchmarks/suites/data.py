@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+WORDS = "ocr-letters"
+
 
 def path(name: str) -> Path:
     """The file of a real data set, in the folder that PROXSDCA_DATA names."""
@@ -61,3 +63,23 @@ def zipf_problem(n: int, d: int, nnz: int, seed: int = 0) -> tuple[sp.csr_matrix
     X = sp.csr_matrix((values.ravel(), columns.ravel(), indptr), shape=(n, d))
     margin = X @ rng.standard_normal(d) + 0.3 * rng.standard_normal(n)
     return X, np.where(margin > 0, 1.0, -1.0)
+
+
+def words() -> tuple[sp.csr_matrix, np.ndarray, np.ndarray, np.ndarray]:
+    """Handwritten words where they are at hand, else made-up ones: letters, their labels, the
+    lengths of words, and their folds."""
+    if available(WORDS):
+        X, y = load(WORDS)
+        with np.load(path(WORDS)) as z:
+            return X, y.astype(int), z["lengths"].astype(int), z["folds"].astype(int)
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(3, 13, 1000)
+    glyphs = rng.random((26, 128)) < 0.25
+    often = rng.dirichlet(np.full(26, 0.2), 26)  # which letter follows which
+    y = []
+    for length in lengths:
+        y.append(int(rng.integers(26)))
+        for _ in range(length - 1):
+            y.append(int(rng.choice(26, p=often[y[-1]])))
+    X = glyphs[y] ^ (rng.random((len(y), 128)) < 0.2)
+    return sp.csr_matrix(X.astype(float)), np.array(y), lengths, np.arange(1000) % 10
