@@ -140,7 +140,8 @@ class OracleProblem(Problem):
         raise ValueError(
             f"oracle.argmax({i}, w) is wrong: its answer has the margin {margin!r}, {other} has "
             f"{larger!r}, which is more. The largest delta - w^T (psi(x_i, y_i) - psi(x_i, j)) is "
-            "needed; an oracle that cannot promise it says approximate = True"
+            "needed, with the features that it said before; an oracle that cannot promise it says "
+            "approximate = True"
         )
 
     def check_finite(self, certificate: Certificate) -> Certificate:
@@ -162,7 +163,9 @@ class OracleProblem(Problem):
     def result(self, fields: dict[str, Any]) -> Result:
         from .structured import StructuredResult
 
-        return StructuredResult(**fields, oracle=self.oracle, recomputed=self.core.known)
+        return StructuredResult(
+            **fields, oracle=self.oracle, recomputed=self.core.known, certified=self.proves
+        )
 
 
 class OracleSide(RowSide):
@@ -246,7 +249,7 @@ class OracleSide(RowSide):
         assert isinstance(core, OracleEpoch)
         n = self.problem.n
         chunk = max(1, int(CHUNK * n / max(1, core.entries)))
-        gap = max(core.excess / max(1, core.sampled), 0.0)
+        gap = max(self.gap_estimate(core, n), 0.0)
         for _ in range(PASSES_PYTHON if self.problem.core.python else PASSES):
             stream.shuffle(self.order)
             before = core.cached

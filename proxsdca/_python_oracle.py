@@ -18,7 +18,7 @@ def compiled(oracle: Any) -> Oracle:
         return ready
     adapter = Adapter(oracle)
     again = None if adapter.features is None else adapter.again
-    return PythonOracle(adapter.n, adapter.d, adapter.find, again, adapter.exact)
+    return PythonOracle(adapter.n, adapter.d, adapter.find, again, adapter.exact, oracle)
 
 
 class Adapter:
@@ -73,9 +73,11 @@ class Adapter:
         second[np.searchsorted(both, other_indices)] = other_values
         size = 1e-9 * float(np.abs(values).max(initial=0.0))
         if not (np.abs(first - second) <= size).all() or abs(delta - found.delta) > 1e-9 * delta:
+            apart = float(np.abs(first - second).max(initial=0.0))
             raise ValueError(
                 f"oracle.features({i}, label) is not what oracle.argmax({i}, w) said of the label: "
-                "both must give psi(x_i, y_i) - psi(x_i, label) and its cost"
+                f"entries differ by up to {apart:.3g}, delta is {delta!r} and {found.delta!r}; "
+                "both must give psi(x_i, y_i) - psi(x_i, label) and its cost, to 9 digits"
             )
         self.checked[i] = True
 

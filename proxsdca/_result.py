@@ -145,7 +145,7 @@ class Result:
 
     def __repr__(self) -> str:
         return (
-            f"Result({self.loss.name} + {self.reg.name}, lam={self.lam:.4g}, "
+            f"{type(self).__name__}({self.loss.name} + {self.reg.name}, lam={self.lam:.4g}, "
             f"sigma={self.sigma:.4g}: primal={self.primal:.10g}, gap={self.gap:.3g} "
             f"(target {self.target:.3g}), {self.status.name}, epochs={self.epochs}, "
             f"{np.count_nonzero(self.w)} of {self.w.size} weights nonzero)"

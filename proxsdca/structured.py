@@ -22,6 +22,7 @@ It may also have
 - ``radius(i)``: a bound on |psi(x_i, j)|_2 for all labels j, or ``rho(i)``: one on |psi(x_i, y_i) -
   psi(x_i, j)|_2; or either as a number for all examples. Options III and IV, and the T0 of the
   outputs "average" and "random", need one of them.
+- ``decode(w, ...)``: whatever it makes of w, for `StructuredResult.decode`.
 - ``approximate = True``, where argmax may miss the largest margin. Then nothing is proven, and the
   result is marked so.
 
@@ -87,20 +88,18 @@ class StructuredResult(Result):
     recomputed : bool
         Whether the dual value was recomputed from labels and data; else it was carried, as the sum
         of what the oracle said at the time.
+    certified : bool
+        Whether the gap bounds the suboptimality: not for oracles that are approximate.
     """
 
     oracle: Any = None
     recomputed: bool = True
+    certified: bool = True
 
     @property
     def calls(self) -> int:
         """How many times the oracle was called."""
         return self.touched + self.touched_certifying
-
-    @property
-    def certified(self) -> bool:
-        """Whether the gap bounds the suboptimality: not for oracles that are approximate."""
-        return not getattr(self.oracle, "approximate", False)
 
     @property
     def size(self) -> str:
@@ -109,12 +108,12 @@ class StructuredResult(Result):
     def labels(self, i: int) -> list[tuple[Any, float]]:
         """The labels of example i that have a weight in alpha, with it; y_i has the rest.
 
-        None are known where the oracle has no labels.
+        An empty list where the oracle gives its labels no names.
         """
         found: list[tuple[Any, float]] = self.alpha.of(i)
         if isinstance(self.oracle, Ready) and self.oracle.compiled is not None:
             return [(self.oracle.shown(label), weight) for label, weight in found]
-        return found
+        return [(label, weight) for label, weight in found if label is not None]
 
     def summary(self) -> str:
         """A short text: the problem, what was reached, and what is proven."""
@@ -128,6 +127,8 @@ class StructuredResult(Result):
 
     def decode(self, *data: Any, **keywords: Any) -> Any:
         """What the oracle decodes with w: `oracle.decode(w, ...)`."""
+        if not hasattr(self.oracle, "decode"):
+            raise TypeError(f"the oracle, {self.oracle!r}, has no decode(w, ...)")
         return self.oracle.decode(self.w, *data, **keywords)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
@@ -250,6 +251,10 @@ def solve(
     problem = OracleProblem.of(oracle, reg, lam, sigma, cached)
     wanted = option in ("III", "IV") or (output in ("average", "random") and T0 is None)
     radii = _python_oracle.radii(oracle, problem.n) if wanted else None
+    if output == "best" and not problem.proves:
+        raise ValueError(
+            "output = 'best': which w is the best cannot be told with an approximate oracle"
+        )
     if option in ("III", "IV") and radii is None:
         raise ValueError(
             f"option = {option!r} needs R: the oracle has neither radius nor rho; option = 'II' "
@@ -285,12 +290,15 @@ def certify(
     Returns
     -------
     Certificate
-        primal, dual, gap, rounding: P(w) - min P <= gap + rounding.
+        primal, dual, gap, rounding: P(w) - min P <= gap + rounding, as far as the oracle is right
+        (see `solve`) and, where it has no features, still of the same data.
     """
     atoms = alpha.alpha if isinstance(alpha, StructuredResult) else alpha
     problem = OracleProblem.of(
         oracle, reg, lam, sigma, cache=isinstance(atoms, Atoms) and not atoms.summed
     )
+    if not problem.proves:
+        raise ValueError("oracle is approximate: nothing can be certified with it")
     evaluation = problem.evaluate(
         _validate.vector("w", w, problem.d), problem.read_alpha("alpha", atoms), problem.room()
     )

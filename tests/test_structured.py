@@ -1,6 +1,8 @@
 """Structured prediction: the procedure of section 3.3, its certificate, its steps, its cache."""
 
+import contextlib
 import gc
+import itertools
 import pickle
 import signal
 import threading
@@ -878,6 +880,67 @@ def test_calls_are_counted_as_they_are_made():
     assert oracle.calls == first.calls + again.calls
     average = solved(oracle, 0.5, output="average", tol=0.5, max_epochs=20)
     assert oracle.calls == first.calls + again.calls + average.calls
+
+
+def test_what_an_oracle_without_features_said_is_good_for_no_other():
+    class One:
+        n = d = 1
+
+        def __init__(self, x):
+            self.x = x
+
+        def argmax(self, i, w):
+            inside = 1 - self.x * w[0] > 0
+            return (([0], [self.x]), 1.0) if inside else (((), ()), 0.0)
+
+    first = structured.solve(One(0.0), 1.0)
+    with pytest.raises(ValueError, match="warm_start: what was found with another kind of oracle"):
+        structured.solve(One(1.0), 1.0, warm_start=first)
+    with pytest.raises(ValueError, match="alpha: what was found with another kind of oracle"):
+        structured.certify(One(1.0), [0.0], first, lam=1.0)
+    assert structured.solve(first.oracle, 1.0, warm_start=first).epochs == 0
+
+
+@pytest.mark.parametrize(("size", "lam"), [(1e-100, 1e-201), (1e-150, 1e-280), (1e-60, 1e-100)])
+def test_tiny_entries_beside_ordinary_ones(size, lam):
+    rng = np.random.default_rng(13)
+    X, y = rng.normal(size=(9, 2)) * size, np.arange(9) % 3
+    oracle = oracles.Chain(X, y, [3, 3, 3])
+    duals = []
+    with contextlib.suppress(proxsdca.NumericalError):
+        solved(
+            oracle, lam, max_epochs=100, certify_every=1, tol=0,
+            callback=lambda check: duals.append((check.dual, check.rounding)),
+        )  # fmt: skip
+    for (before, slack), (after, _) in itertools.pairwise(duals):
+        assert after >= before - slack - 1e-9 * abs(before)
+
+
+def test_approximate_oracles_promise_nothing():
+    class Approximate(Labelled):
+        approximate = True
+
+    oracle = table(36, kind=Approximate)
+    r = structured.solve(oracle, 0.1)
+    oracle.approximate = False
+    assert not r.certified
+    oracle.approximate = True
+    with pytest.raises(ValueError, match="nothing can be certified"):
+        structured.certify(oracle, r.w, r, lam=0.1)
+    with pytest.raises(ValueError, match="output = 'best'"):
+        structured.solve(oracle, 0.1, output="best")
+
+
+def test_a_problem_without_costs_is_solved_at_once():
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    r = structured.solve(oracles.Multiclass(X, [0, 1, 0, 1], cost=np.zeros((2, 2))))
+    assert r.converged
+    assert (r.primal, r.dual, r.rounding) == (0, 0, 0)
+    assert repr(r).startswith("StructuredResult(")
+    unnamed = structured.solve(table(37, kind=Table), 0.1)
+    assert unnamed.labels(0) == []
+    with pytest.raises(TypeError, match=r"has no decode\(w"):
+        unnamed.decode()
 
 
 def test_small_print():

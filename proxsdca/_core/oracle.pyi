@@ -40,4 +40,5 @@ class PythonOracle(Oracle):
         find: Callable[[int, np.ndarray], StoredPlane],
         again: Callable[[int, StoredPlane], StoredPlane] | None,
         exact: bool,
+        owner: object = None,
     ) -> None: ...

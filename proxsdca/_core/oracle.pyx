@@ -185,20 +185,22 @@ cdef class PythonOracle(Oracle):
         (i, StoredPlane) -> StoredPlane, from its label and the data alone.
     exact : bool
         Whether what find returns is what it should be.
+    owner : object
+        The oracle itself: what it said is good for no other, unless again says it once more.
     """
 
     cdef object find, again, w
     cdef StoredPlane latest
-    # of the planes seen of each example, the largest |xi|_2, delta, and number of entries
-    cdef double[::1] reach, dearest, counts
+    cdef object owner
+    cdef double reach, dearest, count       # the largest |xi|_2, delta, number of entries seen
 
-    def __init__(self, Py_ssize_t n, Py_ssize_t d, find, again, bint exact):
+    def __init__(self, Py_ssize_t n, Py_ssize_t d, find, again, bint exact, owner=None):
         self.n, self.d, self.exact = n, d, exact
         self.find, self.again = find, again
         self.widest = sizeof(PyObject*) // sizeof(int32_t)
         self.python, self.known = True, again is not None
         self.work = 1e9 * n         # nobody knows: a look at the clock after every call
-        self.reach, self.dearest, self.counts = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.owner = owner
 
     def look_at(self, w):
         # a view of read-only memory, which nobody can make writable again
@@ -211,23 +213,24 @@ cdef class PythonOracle(Oracle):
             found = self.find(i, self.w)
             if not isinstance(found, StoredPlane):
                 raise TypeError("find must return a StoredPlane")
-            self.measure(i, <StoredPlane>found)
+            self.measure(<StoredPlane>found)
             pointer = <PyObject*>found
             memcpy(label, &pointer, sizeof(pointer))
             Py_INCREF(found)
         return 0
 
-    cdef int measure(self, Py_ssize_t i, StoredPlane found) except -1:
-        cdef double length = found.length
-        self.reach[i] = max(self.reach[i], length)
-        self.dearest[i] = max(self.dearest[i], found.delta)
-        self.counts[i] = max(self.counts[i], <double>found.count)
-        return 0
+    cdef void measure(self, StoredPlane found) noexcept:
+        self.reach = fmax(self.reach, found.length)
+        self.dearest = fmax(self.dearest, found.delta)
+        self.count = fmax(self.count, <double>found.count)
+
+    def shape(self):
+        return [] if self.again is not None else [id(self.owner)]
 
     cdef double doubt(self, Py_ssize_t i, double norm) noexcept nogil:
         # as if it summed its margins plainly, in any order: those of two labels, which are no
         # longer than those it has shown
-        return 2 * (self.counts[i] + 2) * UNIT * (self.reach[i] * norm + self.dearest[i])
+        return 2 * (self.count + 2) * UNIT * (self.reach * norm + self.dearest)
 
     cdef int plane(self, Py_ssize_t i, const int32_t* label, Py_ssize_t* indices, double* values,
                    Plane* plane) except -1 nogil:
@@ -241,7 +244,7 @@ cdef class PythonOracle(Oracle):
             self.latest = stored(label)         # which keeps it alive
             if self.again is not None:
                 self.latest = self.again(i, self.latest)
-            self.measure(i, self.latest)
+            self.measure(self.latest)
             show(self.latest, plane)
         return 0
 

@@ -388,8 +388,9 @@ cdef double settle(OracleEpoch state, SeparableMap map, Py_ssize_t i, double now
     balance(state, example)
     state.direction.count = 0
     for a in range(example.count):
-        if bundle.beta[a] == 0:
-            bundle.change[a] = -example.atoms[a].beta
+        # v moves by what weights can; that of y_i, whose plane is 0, is the rest, to any precision
+        if a or bundle.beta[a] == 0:
+            bundle.change[a] = bundle.beta[a] - example.atoms[a].beta
         q = bundle.change[a]
         if q != 0:
             slope += q * bundle.old[a]
@@ -448,7 +449,7 @@ cdef int blame(OracleEpoch state, Py_ssize_t i, double margin, double size,
                Py_ssize_t high) noexcept nogil:
     """Remember an answer whose margin is below that of an atom by more than roundings."""
     size += size_of(&state.bundle.planes[high], &state.w_view[0])
-    if state.oracle.exact and margin < state.bundle.m[high] - 1e-9 * size:
+    if state.oracle.exact and state.oracle.python and margin < state.bundle.m[high] - 1e-9 * size:
         state.wrong, state.wrong_margin, state.larger_margin = i, margin, state.bundle.m[high]
     return 0
 
@@ -519,7 +520,8 @@ cdef int visit(OracleEpoch state, Atoms atoms, SeparableMap map, Py_ssize_t i,
         state.broken = i
         state.oracle.drop(&state.label[0])
         return 0
-    if value < 0 and state.oracle.exact and value < -1e-9 * size_of(&plane, &state.w_view[0]):
+    if (value < 0 and state.oracle.exact and state.oracle.python
+            and value < -1e-9 * size_of(&plane, &state.w_view[0])):
         state.wrong, state.wrong_margin, state.larger_margin = i, value, 0
     excess = notice(state, i, value, mean, own.delta)
     if excess > 0:

@@ -52,19 +52,19 @@ def evaluate_planes(Oracle oracle, Map map, w, Atoms atoms, double[::1] touched,
     cdef Values v
     cdef Objective o
     cdef Py_ssize_t wrong = -1
-    cdef double roundings
+    cdef double roundings, eta = 0, eta_w = DBL_MIN if np.any(w) else 0.0   # 0 cannot underflow
     cdef double claims[2]
     cdef Workspace room = Workspace(oracle)
     oracle.look_at(w)
     o.dual = planes_of(oracle, atoms, w_view, touched, scratch, shares, room, &o.error_dual,
-                       &roundings)
+                       &roundings, &eta)
     v = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
-    scale_by(v, w_view.shape[0], 1 / (lam * oracle.n), roundings, DBL_MIN)
+    scale_by(v, w_view.shape[0], 1 / (lam * oracle.n), roundings, eta)
     with nogil:
-        with_g_conjugate(&o, map, v, w_view.shape[0], lam, DBL_MIN)
+        with_g_conjugate(&o, map, v, w_view.shape[0], lam, eta)
     o.primal = mean_margin(oracle, atoms, w_view, shares, room, &o.error_primal, &wrong, claims)
     with nogil:
-        with_g(&o, map, &w_view[0], w_view.shape[0], lam, DBL_MIN)
+        with_g(&o, map, &w_view[0], w_view.shape[0], lam, eta_w)
     return (o.primal, o.dual, o.error_primal, o.error_dual,
             None if wrong < 0 else (wrong, claims[0], claims[1]))
 
@@ -116,18 +116,18 @@ cdef inline double term(Atoms atoms, Py_ssize_t i, Py_ssize_t a, Workspace room,
 
 cdef double planes_of(Oracle oracle, Atoms atoms, const double[::1] w, double[::1] touched,
                       double[:, ::1] scratch, double[:, ::1] shares, Workspace room, double* error,
-                      double* roundings) except? -1:
+                      double* roundings, double* eta) except? -1:
     """1/n sum_i sum_j beta_ij delta(j, y_i), a bound on its error, and n lambda v with bounds;
     minus the mean margin of each example goes into shares."""
     if oracle.python:
-        return sum_planes(atoms, w, touched, scratch, shares, room, error, roundings)
+        return sum_planes(atoms, w, touched, scratch, shares, room, error, roundings, eta)
     with nogil:
-        return sum_planes(atoms, w, touched, scratch, shares, room, error, roundings)
+        return sum_planes(atoms, w, touched, scratch, shares, room, error, roundings, eta)
 
 
 cdef double sum_planes(Atoms atoms, const double[::1] w, double[::1] touched,
                        double[:, ::1] scratch, double[:, ::1] shares, Workspace room, double* error,
-                       double* roundings) except? -1 nogil:
+                       double* roundings, double* eta) except? -1 nogil:
     cdef Sum costs = Sum(0, 0, 0, 0), mass
     cdef Py_ssize_t i, a, e, unseen = 0, n = atoms.n
     cdef double beta, margin, over = 0, mixes = 0, summands = 0
@@ -138,6 +138,8 @@ cdef double sum_planes(Atoms atoms, const double[::1] w, double[::1] touched,
         shares[0, i] = shares[1, i] = 0
         for a in range(1, count_of(atoms, i)):
             beta = term(atoms, i, a, room, &plane)
+            if beta > 0:
+                eta[0] = DBL_MIN
             add(&mass, beta)
             add(&costs, beta * plane.delta)
             margin = plane.delta - dot(&plane, &w[0])
@@ -155,11 +157,11 @@ cdef double sum_planes(Atoms atoms, const double[::1] w, double[::1] touched,
             over = fmax(over, result(&mass) - 1 + rounding(result(&mass), mass.size, mass.count))
         else:
             mixes = fmax(mixes, 4 * atoms.means[i].mixes)
-    close_sums(summands, touched, scratch, DBL_MIN)
+    close_sums(summands, touched, scratch, eta[0])
     # what brings the weights back to a sum of 1, and what means that are kept as such may be off by
     roundings[0] = EVALUATION + over / UNIT + mixes
     error[0] = (rounding(result(&costs), costs.size, costs.count)
-                + (roundings[0] + EVALUATION) * UNIT * costs.size + costs.count * DBL_MIN) / n
+                + (roundings[0] + EVALUATION) * UNIT * costs.size + costs.count * eta[0]) / n
     return result(&costs) / n
 
 
@@ -202,7 +204,7 @@ cdef double sum_margins(Oracle oracle, Atoms atoms, const double[::1] w, double 
         add(&losses, own)
         off += (rounding(own, margin.size, margin.count) + EVALUATION * UNIT * plane.delta + value
                 + 2 * UNIT * margin.size        # of sums of entries at one place
-                + margin.count * DBL_MIN)
+                + (margin.count * DBL_MIN if norm > 0 else 0.0))
         oracle.drop(&room.label[0])
         seen += plane.count + oracle.work / n
         if seen > PATIENCE:
