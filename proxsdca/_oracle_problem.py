@@ -180,7 +180,6 @@ class OracleSide(RowSide):
         self.radii, self.by_gap = radii, order == "gap"
         self.gaps = np.full(problem.n, math.nan)
         self.order = np.arange(problem.n)
-        self.last_primal = math.nan
 
     def curvature(self) -> np.ndarray:
         """4 R_i^2 / (lam n)."""

@@ -30,7 +30,6 @@ class StoredPlane:
     def __init__(
         self, indices: np.ndarray, values: np.ndarray, delta: float, label: Any
     ) -> None: ...
-    def is_like(self, other: StoredPlane) -> bool: ...
 
 class PythonOracle(Oracle):
     def __init__(

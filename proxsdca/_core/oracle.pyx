@@ -144,10 +144,6 @@ cdef class StoredPlane:
         return (self.delta == other.delta and self.count == other.count
                 and self.fingerprint == other.fingerprint)
 
-    def is_like(self, StoredPlane other):
-        """Whether both are the same plane."""
-        return self.equals(other)
-
 
 cdef double norm(const double[::1] x) noexcept:
     """|x|_2, whose squares neither overflow nor underflow."""

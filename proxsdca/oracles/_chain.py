@@ -79,7 +79,7 @@ class Chain(Ready):
         for array in (self.lengths, self.classes):
             array.flags.writeable = False
         self._columns = rows.d
-        self._normalize = _validate.flag("normalize", normalize)
+        normalize = _validate.flag("normalize", normalize)
         self._compiled = ChainOracle(
             rows, _offsets(self.lengths), target.astype(np.int32), len(self.classes), normalize
         )
