@@ -17,7 +17,7 @@ from ._core.oracle_epoch import OracleEpoch
 from ._core.oracle_objective import accumulate_planes, evaluate_planes
 from ._core.order import Stream
 from ._core.ready_oracles import RowsOracle
-from ._core.regs import L2Map, gradient
+from ._core.regs import L2Map
 from ._problem import Certificate, Evaluation, Problem, Room, empty
 from ._result import NumericalError, Result
 from ._side import Core, RowSide
@@ -214,10 +214,6 @@ class OracleSide(RowSide):
             return None
         alpha = given.alpha if isinstance(given, Result) else given
         return self.problem.read_alpha("warm_start", alpha)
-
-    def pair(self, b: Any, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, Any]:
-        gradient(self.map, v, room)
-        return room, b
 
     def settle(self, b: Any, curvature: np.ndarray) -> np.ndarray:
         return np.ones(self.problem.n, bool)
