@@ -166,7 +166,7 @@ class Best:
     """The lowest certified P(w) and the highest certified D(alpha), which need not be one pair."""
 
     def __init__(self, problem: Problem) -> None:
-        self.w, self.alpha = zeros(problem.d), problem.zero_alpha(zeros)
+        self.w, self.alpha = zeros(problem.length), problem.zero_alpha(zeros)
         self.evaluation: Evaluation | None = None
         self._copy_alpha = problem.copy_alpha
 
@@ -228,6 +228,8 @@ class Run:
         if self.warm or side.certifies_first:
             side.load(self.b, self.v)
             self.touched += side.load_cost * self.problem.nnz
+        elif self.problem.free:
+            side.load_intercept(self.b, self.v)
         core = side.epoch(self.curvature, self.b, self.v, plan.option)
         T0 = self._burn_in(core) if plan.T0 is None else plan.T0
         self.state = _output.State(side, core, self.b, self.v, zeros(len(self.v)))
@@ -329,7 +331,7 @@ class Run:
     def _ascend_all(self) -> None:
         """Steps on all of alpha, one after the other, as long as they raise the dual."""
         problem, plan, nnz = self.problem, self.plan, max(1, self.problem.nnz)
-        dual = problem.evaluate(np.zeros(problem.d), self.b, self.room).dual
+        dual = problem.evaluate(np.zeros(problem.length), self.b, self.room).dual
         ascent, begun = self.side.ascent(self.b, dual), self.epochs
 
         def passes_left() -> int:
@@ -390,9 +392,18 @@ class Run:
         # the last iterate's v is recomputed from b alone, which ends its drift
         own = self.b is (w if problem.by_columns else alpha)
         room = self.room if own else self.room._replace(touched=np.empty_like(self.v))
-        evaluation = problem.evaluate(w, alpha, room, rescale=True)
+        slack = 0.0
+        if problem.free:
+            alpha = problem.balanced(alpha)
+            unscaled = alpha
+            if own and not problem.by_columns:
+                problem.copy_alpha(self.b, alpha)
+            last = self.certificate.primal if self.history else 0.0
+            slack = 0.01 * plan.target.level(last)
+        evaluation = problem.evaluate(w, alpha, room, rescale=True, slack=slack)
+        w[problem.d :] = evaluation.intercept
         if own:
-            side.refill(self.v, evaluation.shrink)
+            side.refill(self.v, evaluation.shrink, w)
             self.state.core.reset()
         if evaluation.shrink != 1:
             alpha = evaluation.alpha
@@ -424,16 +435,15 @@ class Run:
         if kept is not None and (kept < self.active).any():
             self.active &= kept
             self._new_order()
-        scale = side.scale
         if side.follow(found, self.v, estimate, self.plan.target.level(found.primal)):
-            self.curvature *= side.scale / scale
+            self.curvature = side.curvature()
             side.load(self.b, self.v)
             self.touched += self.problem.nnz
             self.state.core = side.epoch(self.curvature, self.b, self.v, self.plan.option)
 
     def _tell(self, certificate: Certificate) -> None:
         """History, log, progress line and callback of a certificate."""
-        nonzeros = int(np.count_nonzero(self.pair[0]))
+        nonzeros = int(np.count_nonzero(self.pair[0][: self.problem.d]))
         record = (self.epochs, self._seconds(), *certificate, nonzeros)
         self.history.append(record)
         check = Check(*record, self.plan.target.level(certificate.primal))
@@ -450,7 +460,7 @@ class Run:
         if self.plan.output not in ("average", "random"):
             return 0
         problem, n = self.problem, self.problem.n
-        start = problem.evaluate(np.zeros(problem.d), problem.zero_alpha(), problem.room())
+        start = problem.evaluate(np.zeros(problem.length), problem.zero_alpha(), problem.room())
         self.touched_certifying += self.side.start_cost * problem.nnz
         level = self.plan.target.level(start.primal)
         T0 = self.side.burn_in(core, level, start.certificate.gap)

@@ -37,7 +37,7 @@ SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a dia
 def kind(problem: VectorProblem) -> str:
     """Which second-order ascent is for this problem: "all" of alpha, its "faces", or ""."""
     width = problem.k or 1
-    if not isinstance(problem.map, L2Map):
+    if not isinstance(problem.map, L2Map) or problem.free:
         return ""
     if problem.loss.sparse and not Newton.blocked_for(problem.storage.d, width):
         return "faces"

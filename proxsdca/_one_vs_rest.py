@@ -23,6 +23,7 @@ from .regularizers import Regularizer
 # the numbers of each Result that stand in one array
 KEPT = (
     "primal", "dual", "gap", "rounding", "target", "converged", "epochs", "lam", "sigma",
+    "intercept",
 )  # fmt: skip
 
 
@@ -36,6 +37,8 @@ class OneVsRest:
         The labels, in order.
     w : (d, k) array
         A solution a column.
+    intercept : (k,) array
+        The intercepts; 0 where there are none.
     alpha : (n, k) array or None
         The dual solutions, where they were asked for.
     primal, dual, gap, rounding, target : (k,) arrays
@@ -49,6 +52,7 @@ class OneVsRest:
 
     classes: np.ndarray
     w: np.ndarray
+    intercept: np.ndarray
     alpha: np.ndarray | None
     primal: np.ndarray
     dual: np.ndarray
@@ -83,12 +87,12 @@ class OneVsRest:
         )
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """X w, (n, k)."""
-        return _predict.decision_function(self.w, X)
+        """X w + intercept, (n, k)."""
+        return _predict.decision_function(self.w, X, self.intercept)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class with the largest margin, for each row of X."""
-        return _predict.classes_of(self.w, X, self.classes)
+        return _predict.classes_of(self.w, X, self.classes, self.intercept)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Each class's own probability, scaled to add up to 1; for the logistic loss."""
@@ -111,6 +115,7 @@ def one_vs_rest(
     lam: float | None = None,
     sigma: float | None = None,
     sample_weight: ArrayLike | None = None,
+    fit_intercept: bool = False,
     side: str = "auto",
     tol: float = 1e-3,
     eps: float | None = None,
@@ -128,7 +133,7 @@ def one_vs_rest(
 
     Parameters
     ----------
-    X, reg, lam, sigma, sample_weight, side, tol, eps, max_epochs, order, seed
+    X, reg, lam, sigma, sample_weight, fit_intercept, side, tol, eps, max_epochs, order, seed
         As in `solve`; limits and accuracies are those of each class.
     y : (n,) array_like
         Labels of any kind, at least two of them.
@@ -164,7 +169,11 @@ def one_vs_rest(
         stream=_random.stream(seed),
     )
     target, classes = _validate.any_classes(y, _validate.length(X), "one_vs_rest")
-    problem, total = Problem.shared(X, _against_rest(target, 0), kind, reg, sample_weight, side)
+    problem, total = Problem.shared(
+        X, _against_rest(target, 0), kind, reg, sample_weight, side, fit_intercept=fit_intercept
+    )
+    if problem.free and kind.classification:
+        _validate.weighted_classes(kind, target, problem.weight, classes)
     results: list[Result] = []
     visited = None
     with unchanged(problem):

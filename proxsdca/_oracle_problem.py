@@ -116,12 +116,17 @@ class OracleProblem(Problem):
     def into_domain(self, alpha: Atoms) -> None:
         """Nothing to do: the certificate allows for roundings."""
 
-    def shown(self, w: np.ndarray, alpha: Atoms) -> tuple[np.ndarray, Atoms]:
+    def shown(self, w: np.ndarray, alpha: Atoms) -> tuple[np.ndarray, Atoms, float]:
         w.flags.writeable = False
-        return w, alpha
+        return w, alpha, 0.0
 
     def evaluate(
-        self, w: np.ndarray, alpha: Atoms, room: Room, rescale: bool = False
+        self,
+        w: np.ndarray,
+        alpha: Atoms,
+        room: Room,
+        rescale: bool = False,
+        slack: float = -1.0,
     ) -> Evaluation:
         primal, dual, error_primal, error_dual, wrong = evaluate_planes(
             self.core, self.map, w, alpha, room.touched, room.scratch, self.lam, room.visited

@@ -36,6 +36,7 @@ class _Point(NamedTuple):
     support: np.ndarray
     values: np.ndarray
     alpha: Any
+    intercept: Any
     numbers: dict[str, float]
 
     @classmethod
@@ -44,7 +45,7 @@ class _Point(NamedTuple):
         numbers["seconds"] = r.history["seconds"][-1]
         w = r.w.ravel()
         support = np.flatnonzero(w)
-        return cls(support, w[support], r.alpha if keep_alpha else None, numbers)
+        return cls(support, w[support], r.alpha if keep_alpha else None, r.intercept, numbers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +59,8 @@ class Path:
         those of the surrogates, 0 by columns.
     coef : (d, m) or (d k, m) csc_array
         One solution a column; for k classes its rows follow one another, as in w.ravel().
+    intercept : (m,) or (k, m) array
+        The intercepts; 0 where there are none.
     primal, dual, gap, rounding, target : (m,) arrays
         The certificates.
     converged : (m,) array of bool
@@ -74,6 +77,7 @@ class Path:
     sigmas: np.ndarray
     lams: np.ndarray
     coef: sparse.csc_array
+    intercept: np.ndarray
     primal: np.ndarray
     dual: np.ndarray
     gap: np.ndarray
@@ -108,6 +112,7 @@ class Path:
             name: np.array([point.numbers[name] for point in points]) for name in points[0].numbers
         }
         each["nonzeros"] = np.diff(coef.indptr)
+        each["intercept"] = np.stack([point.intercept for point in points], axis=-1)
         for array in (coef.data, coef.indices, coef.indptr, alpha, *each.values()):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
@@ -160,6 +165,7 @@ def path(
     sigma: float | None = None,
     sample_weight: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
+    fit_intercept: bool = False,
     side: str = "auto",
     tol: float = 1e-4,
     eps: float | None = None,
@@ -176,7 +182,7 @@ def path(
 
     Parameters
     ----------
-    X, y, loss, reg, sample_weight, offsets, side, tol, eps, max_epochs, order, seed
+    X, y, loss, reg, sample_weight, offsets, fit_intercept, side, tol, eps, max_epochs, order, seed
         As in `solve`; limits and accuracies are those of each point.
     sigmas : array_like, optional
         The sigmas, in the order in which they are to be solved; falling ones are the fastest. By
@@ -236,7 +242,10 @@ def path(
     if not ratio < 1:
         raise ValueError(f"ratio = {ratio}: a number > 0 and < 1 is needed")
     callback = _validate.function("callback", callback)
-    problem = problem_of(X, y, loss, kind, lam, sigma, sample_weight, side, offsets=offsets)
+    problem = problem_of(
+        X, y, loss, kind, lam, sigma, sample_weight, side, offsets=offsets,
+        fit_intercept=fit_intercept,
+    )  # fmt: skip
     plan = Plan(
         order=_validate.choice("order", order, _random.ORDERS),
         target=Target.from_arguments(tol, eps),
@@ -299,18 +308,22 @@ def sigma_max(
     reg: str | Regularizer = "l1",
     sample_weight: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
+    fit_intercept: bool = False,
 ) -> float:
     """The sigma from which on w = 0 is a solution: where paths begin.
 
     max_j |1/n sum_i s_i phi'(0; y_i) x_ij|, over the l1 weights, or over groups. For losses with a
-    kink at z = 0, absolute and the like where targets are 0, there may be smaller ones.
+    kink at z = 0, absolute and the like where targets are 0, there may be smaller ones. With an
+    intercept it is the sigma from which on only that is left, and phi' is taken at its best value.
 
     Parameters
     ----------
-    X, y, loss, reg, sample_weight, offsets
+    X, y, loss, reg, sample_weight, offsets, fit_intercept
         The problem, as in `solve`.
     """
     kind = _spec.reg(reg)
     if not kind.has_sigma:
         raise ValueError(f"reg = {kind.name!r} has no sigma")
-    return problem_of(X, y, loss, kind, None, None, sample_weight, offsets=offsets).sigma_max()
+    return problem_of(
+        X, y, loss, kind, None, None, sample_weight, offsets=offsets, fit_intercept=fit_intercept
+    ).sigma_max()

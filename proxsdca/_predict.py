@@ -27,15 +27,21 @@ def _columns(w: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(w).reshape(len(w), -1)
 
 
-def decision_function(w: np.ndarray, X: Any) -> np.ndarray:
-    """X w: (n,), or (n, k) where w has k columns."""
-    z: np.ndarray = scores(_rows(w, X), _columns(w))
+def _start(w: np.ndarray, intercept: Any) -> np.ndarray:
+    """The intercept of each column of w."""
+    k = 1 if w.ndim == 1 else w.shape[1]
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(intercept, float), k))
+
+
+def decision_function(w: np.ndarray, X: Any, intercept: Any = 0.0) -> np.ndarray:
+    """X w + intercept: (n,), or (n, k) where w has k columns."""
+    z: np.ndarray = scores(_rows(w, X), _columns(w), _start(w, intercept))
     return z[:, 0] if w.ndim == 1 else z
 
 
-def classes_of(w: np.ndarray, X: Any, classes: np.ndarray) -> np.ndarray:
-    """The class of each row with the largest entry of X w."""
-    found: np.ndarray = classes[winners(_rows(w, X), _columns(w))]
+def classes_of(w: np.ndarray, X: Any, classes: np.ndarray, intercept: Any = 0.0) -> np.ndarray:
+    """The class of each row with the largest entry of X w + intercept."""
+    found: np.ndarray = classes[winners(_rows(w, X), _columns(w), _start(w, intercept))]
     return found
 
 
@@ -57,8 +63,8 @@ def predict(result: Result, X: Any, offsets: Any = None) -> np.ndarray:
         return segment_winners(decision_function(result.w, X), segments)
     if result.w.ndim == 2:
         assert result.classes is not None
-        return classes_of(result.w, X, result.classes)
-    z = decision_function(result.w, X)
+        return classes_of(result.w, X, result.classes, result.intercept)
+    z = decision_function(result.w, X, result.intercept)
     if result.classes is not None:
         found: np.ndarray = result.classes[(z > 0).astype(np.intp)]
         return found
@@ -73,7 +79,7 @@ def predict_proba(result: Result, X: Any, offsets: Any = None) -> np.ndarray:
             f"loss {result.loss.name!r} says nothing of probabilities: 'softmax' and 'logistic' do"
         )
     segments = _choices(result, X, offsets)
-    z = decision_function(result.w, X)
+    z = decision_function(result.w, X, result.intercept)
     if isinstance(result.loss, Logistic):
         z = np.column_stack([np.zeros_like(z), z])
     if segments is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from . import _spec, _validate
+from ._core.intercept import balance, fitted
 from ._core.map import Map
 from ._core.objective import evaluate, feasible
 from ._core.regs import L2Map
@@ -51,7 +52,7 @@ class Certificate(NamedTuple):
 class Evaluation(NamedTuple):
     """P(w) and D(alpha), each with a bound on its rounding error.
 
-    alpha is `shrink` times the one that was to be evaluated.
+    alpha is `shrink` times the one that was to be evaluated, and w has the given intercepts.
     """
 
     primal: float
@@ -60,6 +61,7 @@ class Evaluation(NamedTuple):
     error_dual: float
     shrink: float
     alpha: Any
+    intercept: Any = ()
 
     @property
     def certificate(self) -> Certificate:
@@ -81,6 +83,10 @@ class Problem:
 
     `storage` has the rows of X, or, where `by_columns`, its columns. For reg = l1 it is
     P(w) = mean loss + sigma |w|_1, and lam is 1.
+
+    With `free` intercepts, one or one for each class, the margins are x_i^T w + beta, and beta has
+    no penalty; the arrays that stand for w have beta after it. Then D has the constraint that alpha
+    adds up to 0.
     """
 
     storage: Rows
@@ -93,6 +99,7 @@ class Problem:
     map: Map
     lam: float
     sigma: float
+    free: int = 0
 
     @classmethod
     def from_arguments(
@@ -106,12 +113,19 @@ class Problem:
         sample_weight: Any,
         side: str = "rows",
         plain: bool = True,
+        fit_intercept: bool = False,
     ) -> Problem:
         """Validate what describes the problem; the defaults of side, lam and sigma are set here.
 
         `plain` says whether the run asks for nothing that only the row side has.
         """
-        problem, total = cls.shared(X, y, _spec.loss(loss), reg, sample_weight, side, plain)
+        problem, total = cls.shared(
+            X, y, _spec.loss(loss), reg, sample_weight, side, plain, fit_intercept
+        )
+        if problem.free:
+            _validate.bounded_intercept(
+                problem.loss, problem.target, problem.weight, problem.classes
+            )
         return problem.weighed(lam, sigma, total)
 
     @classmethod
@@ -124,6 +138,7 @@ class Problem:
         sample_weight: Any,
         side: str = "rows",
         plain: bool = True,
+        fit_intercept: bool = False,
     ) -> tuple[Self, float]:
         """The problem without lam and sigma, and sum(sample_weight)."""
         reg = _spec.reg(reg)
@@ -134,8 +149,9 @@ class Problem:
         if classes is not None:
             classes.flags.writeable = False
         weight, total = _validate.sample_weight(sample_weight, n)
+        free = int(_validate.flag("fit_intercept", fit_intercept))
         problem = cls(
-            storage, side == "columns", target, weight, classes, loss, reg, L2Map(), 1.0, 0.0
+            storage, side == "columns", target, weight, classes, loss, reg, L2Map(), 1.0, 0.0, free
         )
         return problem, total
 
@@ -171,6 +187,11 @@ class Problem:
     def shape(self) -> tuple[int, ...]:
         """The shape of w."""
         return (self.d,)
+
+    @property
+    def length(self) -> int:
+        """The length of the arrays that stand for w, with the intercepts at the end."""
+        return self.d + self.free
 
     @property
     def visits(self) -> int:
@@ -209,7 +230,8 @@ class Problem:
     def room(self, make: Callable[..., np.ndarray] = empty) -> Room:
         """Arrays for `evaluate`."""
         storage = self.storage
-        return Room(make(storage.d), make(storage.d, 2), make(3, storage.n))
+        free = 0 if self.by_columns else self.free
+        return Room(make(storage.d + free), make(storage.d, 2), make(3, storage.n))
 
     # A dual point, as the loop and the certificate have it: here a vector of length n.
 
@@ -239,30 +261,77 @@ class Problem:
             )
         np.clip(alpha, lower, upper, out=alpha)
 
-    def shown(self, w: np.ndarray, alpha: Any) -> tuple[np.ndarray, Any]:
-        """w and alpha as the user sees them, read-only."""
+    def balanced(self, alpha: Any) -> Any:
+        """An alpha nearby that adds up to 0 exactly, in the domain."""
+        out = np.empty(self.n)
+        balance(self.loss, self.target, self.weight, alpha, out)
+        return out
+
+    def exactly_balanced(self, name: str, alpha: Any) -> Any:
+        """An alpha from outside that adds up to 0 but for roundings, made to do so exactly."""
+        alpha = self.feasible(name, alpha)
+        return self._near_balance(name, alpha, float(np.abs(alpha).sum()))
+
+    def _near_balance(self, name: str, alpha: Any, size: float) -> Any:
+        sums = self.dual_sums(alpha)
+        j = int(np.abs(sums).argmax())
+        if abs(sums[j]) > 1e-6 * size:
+            place = f"{name}[:, {j}]" if len(sums) > 1 else name
+            raise ValueError(
+                f"{place} adds up to {float(sums[j])!r}: 0 is needed where there is an intercept"
+            )
+        return self.balanced(alpha)
+
+    def shown(self, w: np.ndarray, alpha: Any) -> tuple[np.ndarray, Any, Any]:
+        """w, alpha and the intercept as the user sees them, read-only."""
+        intercept = float(w[self.d]) if self.free else 0.0
+        w = w[: self.d]
         for array in (w, alpha):
             array.flags.writeable = False
-        return w, alpha
+        return w, alpha, intercept
 
     def norms_sq(self, map: Map) -> np.ndarray:
         """|X_i|^2 in the norm of the map, for everything that is visited."""
         return self.storage.norms_sq(map)
 
-    def evaluate(self, w: np.ndarray, alpha: Any, room: Room, rescale: bool = False) -> Evaluation:
-        """Recompute P(w) and D(alpha) from the data; where allowed, D(c alpha) if it is larger."""
-        if self.weight is not None:
+    def evaluate(
+        self,
+        w: np.ndarray,
+        alpha: Any,
+        room: Room,
+        rescale: bool = False,
+        slack: float = -1.0,
+    ) -> Evaluation:
+        """Recompute P(w) and D(alpha) from the data; where allowed, D(c alpha) if it is larger.
+
+        With an intercept alpha has to add up to 0 exactly. Where slack is not negative, beta is
+        replaced by one with which P is at most so much above the least.
+        """
+        if self.weight is not None and not self.free:
             alpha = self.feasible("alpha", alpha)
+        touched = room.touched if self.by_columns else room.touched[: self.d]
+        beta = float(w[self.d]) if self.free else 0.0
+        slack = slack if self.free else -1.0
         problem = (
             self.storage, self.by_columns, self.loss, self.map, self.target, self.weight,
+            w[: self.d],
         )  # fmt: skip
+        others = (touched, room.scratch, room.visited, self.lam)
         found: list[Any]
-        *found, infeasible, underflow = evaluate(*problem, w, alpha, *room, self.lam, rescale)
+        *found, infeasible, underflow = evaluate(*problem, alpha, *others, rescale, beta, slack)
         if infeasible >= 0:
             self._refuse("alpha", alpha, infeasible)
+        shrink, scaled, beta = found[4:]
+        if self.free and shrink != 1:  # c alpha is rounded, and has to add up to 0 again
+            scaled = self.balanced(scaled)
+            *found, _, underflow = evaluate(*problem, scaled, *others, False, beta)
         if underflow:  # rare, and then the bounds must allow for it
-            *found, _, _ = evaluate(*problem, w, alpha, *room, self.lam, rescale, 2.0**-1074)
-        return Evaluation(*found)
+            again = scaled if self.free else alpha
+            rescale = rescale and not self.free
+            *found, _, _ = evaluate(*problem, again, *others, rescale, beta, -1.0, 2.0**-1074)
+        primal, dual, error_primal, error_dual = found[:4]
+        free = (beta,) if self.free else ()
+        return Evaluation(primal, dual, error_primal, error_dual, shrink, found[5], free)
 
     def at_zero(self, w: np.ndarray, alpha: Any, room: Room) -> Evaluation:
         """The evaluation of w = 0 and alpha = 0, where nothing else is known."""
@@ -302,9 +371,39 @@ class Problem:
         )
 
     def alpha_at_zero(self) -> Any:
-        """alpha_i = -s_i phi'(0), which belongs to w = 0."""
-        alpha: np.ndarray = -self.loss.subgradient(np.zeros(self.n), self.target)
-        return alpha if self.weight is None else alpha * self.weight
+        """alpha_i = -s_i phi'(0), which belongs to w = 0; with an intercept, -s_i phi'(beta) for
+        the model that has only that, and adds up to 0."""
+        s = 1.0 if self.weight is None else self.weight
+        if not self.free:
+            alpha: np.ndarray = -s * self.loss.subgradient(np.zeros(self.n), self.target)
+            return alpha
+        beta = self.intercept_only()
+        h = 1e-9 * max(1.0, abs(beta))
+        # at a kink, what lies between the slopes on either side
+        low, high = (
+            -s * self.loss.subgradient(np.full(self.n, z), self.target)
+            for z in (beta + h, beta - h)
+        )
+        total = low.sum(), high.sum()
+        t = total[0] / (total[0] - total[1]) if total[1] > total[0] else 0.0
+        found: np.ndarray = self.balanced(low + min(max(t, 0.0), 1.0) * (high - low))
+        return found
+
+    def dual_sums(self, alpha: Any) -> np.ndarray:
+        """sum_i alpha_i, of each class where there are several; for decisions."""
+        return np.array([float(alpha.sum())])
+
+    def start_intercept(self) -> np.ndarray:
+        """The intercepts to start from."""
+        return np.array([self.intercept_only()])
+
+    def read_intercept(self, name: str, given: Any) -> np.ndarray:
+        """Intercepts from outside."""
+        return _validate.array(name, np.atleast_1d(given), (self.free,)).copy()
+
+    def intercept_only(self) -> float:
+        """The best beta where w = 0."""
+        return fitted(self.loss, self.target, self.weight, np.zeros(self.n), 0.0)
 
     def correlations(self, alpha: Any) -> np.ndarray:
         """1/n sum_i x_i alpha_i."""
@@ -312,9 +411,10 @@ class Problem:
         return product(alpha) / self.n
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """X w."""
+        """X w, with the intercept."""
         product = self.storage.rmatvec if self.by_columns else self.storage.matvec
-        return product(w)
+        z: np.ndarray = product(w[: self.d])
+        return z + w[self.d] if self.free else z
 
     def mean_loss(self, z: np.ndarray) -> float:
         """1/n sum_i s_i phi(z_i); for decisions, not for certificates."""
@@ -328,7 +428,8 @@ class Problem:
         b = np.divide(alpha, s, out=np.zeros(self.n), where=s > 0)
         conjugates = np.average(self.loss.conjugate(-b, self.target), weights=s)
         z = self.margins(w)
-        penalty = self.sigma * float(self.reg.penalty(0.0, 1.0, 1, self.d)[1] @ np.abs(w))
+        size = np.abs(w[: self.d])
+        penalty = self.sigma * float(self.reg.penalty(0.0, 1.0, 1, self.d)[1] @ size)
         primal = min(self.mean_loss(t * z) + t * penalty for t in 2.0 ** np.arange(24))
         if self.reg.refuted(self.correlations(alpha), float(conjugates), primal, self.sigma):
             raise ValueError(

@@ -89,8 +89,8 @@ class Result:
     w : (d,) or (d, k) array
         The primal solution; a column for each class where the loss is vector-valued and the
         classes share their features.
-    intercept : float
-        0: the model has no intercept.
+    intercept : float or (k,) array
+        beta of the margins x_i^T w + beta, for k classes adding up to 0; 0.0 where there is none.
     alpha : (n,) array, (n, k) array or csr_array, or (rows of X,) array
         The dual solution; with sample weights, alpha_i / s_i is in the domain of phi*. For k
         classes a row for each example, sparse for the multiclass hinge; with offsets, a number for
@@ -120,7 +120,7 @@ class Result:
     """
 
     w: np.ndarray
-    intercept: float
+    intercept: Any
     alpha: Any
     primal: float
     dual: float
@@ -158,11 +158,11 @@ class Result:
         return shape + (f", {self.w.shape[1]:,} classes" if self.w.ndim == 2 else "")
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """X w: (n,), or (n, k) for k classes."""
-        return _predict.decision_function(self.w, X)
+        """X w + intercept: (n,), or (n, k) for k classes."""
+        return _predict.decision_function(self.w, X, self.intercept)
 
     def predict(self, X: ArrayLike, offsets: ArrayLike | None = None) -> np.ndarray:
-        """The class of each row of X; X w, or exp(X w) for Poisson, where there are no classes.
+        """The class of each row of X; without classes its margin, or exp of it for Poisson.
 
         For a model that chooses among several rows, `offsets` says where the examples begin, as in
         `solve`, and the answer is the chosen row of each, counted from 0 within the example.

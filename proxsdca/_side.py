@@ -17,12 +17,14 @@ from ._core.block_epoch import BlockEpoch
 from ._core.block_objective import restore
 from ._core.columns import LossMap, Penalty
 from ._core.epoch import Epoch
+from ._core.intercept import centred, fitted
 from ._core.losses import OPTIONS
 from ._core.map import Map
 from ._core.newton import Newton
 from ._core.oracle_epoch import OracleEpoch
 from ._core.order import Stream
 from ._core.regs import L2Map, gradient
+from ._intercept import Multipliers
 from ._newton import Ascent
 from ._problem import Evaluation, Problem, Room
 from ._result import NumericalError, Result
@@ -48,6 +50,7 @@ class Side:
     target: np.ndarray
     weight: np.ndarray | None
     scale: float  # v changes by scale times the change of b_i, times x_i
+    bias_scale = 0.0  # what the intercept adds to the curvature
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -61,7 +64,7 @@ class Side:
         if self.norms is None:
             self.norms = self.problem.norms_sq(self.map)
         with np.errstate(over="ignore", invalid="ignore"):
-            curvature: np.ndarray = self.norms * self.scale
+            curvature: np.ndarray = self.norms * self.scale + self.bias_scale
             # what the steps see; 4 leaves room for the Gram matrix of an example
             heavy = 4 * curvature * (1.0 if self.weight is None else self.weight)
         if not np.isfinite(heavy.max()):
@@ -76,10 +79,7 @@ class Side:
         self, curvature: np.ndarray, b: Any, v: np.ndarray, option: str = "I", virtual: bool = False
     ) -> Core:
         """The loop for this side, which will change b and v."""
-        return Epoch(
-            self.problem.storage, self.term, self.map, self.target, self.weight, curvature, b, v,
-            scale=self.scale, q_R=self._largest(curvature), option=OPTIONS[option], virtual=virtual,
-        )  # fmt: skip
+        raise NotImplementedError
 
     def _largest(self, curvature: np.ndarray) -> float:
         """R^2 times scale."""
@@ -102,7 +102,10 @@ class Side:
         """Fill v from b."""
         raise NotImplementedError
 
-    def refill(self, v: np.ndarray, shrink: float) -> None:
+    def load_intercept(self, b: Any, v: np.ndarray) -> None:
+        """Fill the intercepts in v, where it has them."""
+
+    def refill(self, v: np.ndarray, shrink: float, w: np.ndarray) -> None:
         """Turn what an evaluation of the own pair left in v into the loop's v."""
 
     def settle(self, b: np.ndarray, curvature: np.ndarray) -> np.ndarray:
@@ -178,6 +181,44 @@ class RowSide(Side):
         super().__init__(problem)
         self.term, self.map = problem.loss, problem.map
         self.target, self.weight = problem.target, problem.weight
+        self.beta: np.ndarray | None = None  # the intercept to start from, where one is known
+        self.multipliers: Multipliers | None = None
+
+    def curvature(self) -> np.ndarray:
+        curvature = super().curvature()
+        if self.problem.free and self.multipliers is None:
+            used = True if self.weight is None else self.weight > 0
+            beta = self.problem.start_intercept() if self.beta is None else self.beta
+            self.multipliers = Multipliers(
+                beta, float(np.mean(curvature, where=used)), self.problem.n
+            )
+            curvature += self.bias_scale
+        return curvature
+
+    @property
+    def bias_scale(self) -> float:  # type: ignore[override]
+        """1 / (mu n)."""
+        return 0.0 if self.multipliers is None else self.multipliers.scale
+
+    def _bias(self, v: np.ndarray) -> dict[str, Any]:
+        """What the loop has to know of the intercept."""
+        if not self.problem.free:
+            return {}
+        self._shared = v[self.problem.d :]
+        return {"bias": self._shared, "bias_scale": self.bias_scale}
+
+    def epoch(
+        self, curvature: np.ndarray, b: Any, v: np.ndarray, option: str = "I", virtual: bool = False
+    ) -> Core:
+        return Epoch(
+            self.problem.storage, self.term, self.map, self.target, self.weight, curvature, b,
+            v[: self.problem.d], scale=self.scale, q_R=self._largest(curvature),
+            option=OPTIONS[option], virtual=virtual, **self._bias(v),
+        )  # fmt: skip
+
+    def between(self, core: Core, stream: Stream, late: Callable[[], bool]) -> None:
+        if self.multipliers is not None:
+            self.multipliers.update(self._shared, super().gap_estimate(core, self.problem.n))
 
     @property
     def scale(self) -> float:  # type: ignore[override]
@@ -186,6 +227,8 @@ class RowSide(Side):
 
     def start(self, given: Any) -> Any:
         problem = self.problem
+        if isinstance(given, Result) and problem.free:
+            self.beta = problem.read_intercept("warm_start.intercept", given.intercept)
         if given is None:
             # Where sigma is large, what belongs to w = 0 proves it to be the solution. To see that
             # takes a pass over X, which the default is too small to be worth.
@@ -196,14 +239,28 @@ class RowSide(Side):
         return problem.read_alpha("warm_start", alpha)
 
     def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradient(self.map, v, room)
+        d = self.problem.d
+        gradient(self.map, v[:d], room[:d])
+        room[d:] = v[d:]
         return room, b
 
     def load(self, b: np.ndarray, v: np.ndarray) -> None:
-        v[:] = self.problem.correlations(b) / self.lam
+        v[: self.problem.d] = self.problem.correlations(b) / self.lam
+        self.load_intercept(b, v)
+
+    def load_intercept(self, b: Any, v: np.ndarray) -> None:
+        if self.multipliers is not None:
+            sums = self.problem.dual_sums(b)
+            v[self.problem.d :] = self.multipliers.beta + self.multipliers.scale * sums
+
+    def refill(self, v: np.ndarray, shrink: float, w: np.ndarray) -> None:
+        if self.multipliers is not None:
+            d = self.problem.d
+            v[d:] = w[d:]
+            self.multipliers.fix(w[d:])
 
     def settle(self, b: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """alpha_i of an all-zero row is -s_i phi'(0) at the optimum."""
+        """alpha_i of an all-zero row is -s_i phi'(0) at the optimum, if there is no intercept."""
         visited = super().settle(b, curvature)
         if not visited.all():
             b[~visited] = self.problem.alpha_at_zero()[~visited]
@@ -221,6 +278,11 @@ class RowSide(Side):
             p = s * np.sqrt(curvature)
             p = p / max(float(p.sum()), TINY) + 1 / max(1, int(np.count_nonzero(p)))
         return p
+
+    def gap_estimate(self, core: Core, visits: int) -> float:
+        # what it takes to make alpha add up to 0 is about the penalty
+        penalty = 0.0 if self.multipliers is None else self.multipliers.penalty
+        return super().gap_estimate(core, visits) + penalty
 
     def primal_estimate(self, core: Core, last: float) -> float:
         # g(w) >= v^T w / 2, so this is an estimate from below
@@ -241,8 +303,9 @@ class BlockSide(RowSide):
     ) -> Core:
         problem = self.problem
         return BlockEpoch(
-            problem.storage, problem.loss, self.map, problem.delta, self.weight, curvature, b, v,
-            scale=self.scale, q_R=self._largest(curvature), option=OPTIONS[option], virtual=virtual,
+            problem.storage, problem.loss, self.map, problem.delta, self.weight, curvature, b,
+            v[: problem.d], scale=self.scale, q_R=self._largest(curvature),
+            option=OPTIONS[option], virtual=virtual, **self._bias(v),
         )  # fmt: skip
 
     @property
@@ -295,6 +358,30 @@ class ColumnSide(Side):
         self.work = 0  # columns visited since the last certificate
         self.kept = problem.d  # columns that the last certificate left
         self.patience = 1  # passes until the next one; more where they drop few columns
+        # The squared loss is centred: each step on w_j takes the intercept along, so that the
+        # residuals always add up to 0. For other losses it is fitted every so often.
+        self.sums: np.ndarray | None = None
+
+    def curvature(self) -> np.ndarray:
+        problem = self.problem
+        if self.residual and problem.free and self.norms is None:
+            self.sums, self.norms = np.empty(problem.d), np.empty(problem.d)
+            centred(problem.storage, self.sums, self.norms)
+        return super().curvature()
+
+    def zero(self, make: Callable[[int], np.ndarray]) -> Any:
+        return make(self.problem.length)
+
+    def epoch(
+        self, curvature: np.ndarray, b: Any, v: np.ndarray, option: str = "I", virtual: bool = False
+    ) -> Core:
+        problem, d = self.problem, self.problem.d
+        return Epoch(
+            problem.storage, self.term, self.map, self.target, self.weight, curvature, b[:d], v,
+            scale=self.scale, q_R=self._largest(curvature), option=OPTIONS[option],
+            virtual=virtual, bias=b[d:] if problem.free else None, lift=self.sums,
+            bias_scale=-1 / problem.n,
+        )  # fmt: skip
 
     def start(self, given: Any) -> np.ndarray | None:
         if given is None:
@@ -305,15 +392,16 @@ class ColumnSide(Side):
                 raise ValueError(
                     f"warm_start.w has shape {given.w.shape}, X has {problem.d} columns"
                 )
-            return self._better_than_zero(np.array(given.w))
+            beta = np.atleast_1d(given.intercept) if problem.free else ()
+            return self._better_than_zero(np.concatenate([given.w, beta]))
         alpha = problem.read_alpha("warm_start", given)
         if self.pure_l1:
             raise ValueError(
                 "warm_start is an array: alpha alone says nothing of w where reg = 'l1' is solved "
                 "by columns; a Result is needed"
             )
-        w = np.empty(problem.d)
-        gradient(problem.map, problem.correlations(alpha) / problem.lam, w)
+        w = np.zeros(problem.length)
+        gradient(problem.map, problem.correlations(alpha) / problem.lam, w[: problem.d])
         return self._better_than_zero(w)
 
     def _better_than_zero(self, w: np.ndarray) -> np.ndarray | None:
@@ -322,7 +410,7 @@ class ColumnSide(Side):
         assert isinstance(self.term, Penalty)
         with np.errstate(over="ignore", invalid="ignore"):
             at_w = problem.mean_loss(problem.margins(w))
-            penalty = np.sum(self.term.conjugate(self.target, w)) / problem.n
+            penalty = np.sum(self.term.conjugate(self.target, w[: problem.d])) / problem.n
         return w if at_w + penalty <= problem.mean_loss(np.zeros(problem.n)) else None
 
     def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -330,20 +418,30 @@ class ColumnSide(Side):
             self.map.dual(room)
         else:
             np.negative(v, out=room)
+            room -= b[self.problem.d :].sum()  # the intercept, where there is one
         return b, room
 
     def load(self, b: np.ndarray, v: np.ndarray) -> None:
+        if self.problem.free:  # the best intercept for w
+            problem = self.problem
+            b[problem.d] = 0
+            b[problem.d] = fitted(
+                problem.loss, problem.target, problem.weight, problem.margins(b), 0.0
+            )
         v[:] = self.problem.margins(b)
-        self.refill(v, 1.0)
+        self.refill(v, 1.0, b)
 
-    def refill(self, v: np.ndarray, shrink: float) -> None:
+    def refill(self, v: np.ndarray, shrink: float, w: np.ndarray) -> None:
         if self.residual:
-            v -= self.problem.target
+            v -= self.problem.target + w[self.problem.d :].sum()
 
     def settle(self, b: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """w_j of an all-zero column is 0 at the optimum."""
+        """w_j of an all-zero column is 0 at the optimum; so is that of a constant one beside an
+        intercept."""
         visited = super().settle(b, curvature)
-        b[~visited] = 0
+        if self.sums is not None:
+            visited &= curvature > 0
+        b[: self.problem.d][~visited] = 0
         return visited
 
     def importance(self, curvature: np.ndarray) -> np.ndarray:
@@ -364,7 +462,8 @@ class ColumnSide(Side):
         reach = problem.lam * (np.abs(room.visited[0]) + room.visited[1])
         with np.errstate(over="ignore"):
             reach += np.sqrt(2 * gap / problem.n * curvature)
-        kept: np.ndarray = (reach * (1 + 1e-12) >= problem.sigma * self.target) | (b != 0)
+        kept: np.ndarray = reach * (1 + 1e-12) >= problem.sigma * self.target
+        kept |= b[: problem.d] != 0
         count = int(np.count_nonzero(kept))
         self.patience = 8 if count <= 0.9 * self.kept else min(32, 4 * self.patience)
         self.kept = count
@@ -441,7 +540,8 @@ class Reduction(RowSide):
         if given is None:
             # what belongs to w = 0, made small enough to leave it there
             shrink = min(1.0, self.problem.sigma / max(self.problem.sigma_max(), TINY))
-            return self.problem.alpha_at_zero() * shrink
+            alpha: np.ndarray = self.problem.alpha_at_zero() * shrink
+            return alpha
         if isinstance(given, Result) and self.geometry == "l2" and not self.literal:
             self.origin = np.array(_validate.vector("warm_start.w", given.w, self.problem.d))
         alpha = super().start(given)
@@ -449,10 +549,16 @@ class Reduction(RowSide):
         return alpha
 
     def load(self, b: np.ndarray, v: np.ndarray) -> None:
-        v[:] = self.problem.correlations(b)
-        self.refill(v, 1.0)
+        v[: self.problem.d] = self.problem.correlations(b)
+        self._rescale(v, 1.0)
+        self.load_intercept(b, v)
 
-    def refill(self, v: np.ndarray, shrink: float) -> None:
+    def refill(self, v: np.ndarray, shrink: float, w: np.ndarray) -> None:
+        self._rescale(v, shrink)
+        super().refill(v, shrink, w)
+
+    def _rescale(self, v: np.ndarray, shrink: float) -> None:
+        v = v[: self.problem.d]
         v /= shrink * self.lam
         if self.origin is not None:
             v += self.origin
@@ -469,6 +575,7 @@ class Reduction(RowSide):
             return False  # the surrogate is not solved well enough for its origin to matter
         B = self.reg.bound(found.primal, self.problem.sigma, self.problem.d)
         least = theory.l1_lam(eps, B, self.c)
+        v = v[: self.problem.d]
         self.origin = v - np.clip(v, -self.kappa, self.kappa)
         if estimate <= 0.05 * gap:
             self._take(max(min(least, self.lam), 0.5 * self.lam))
@@ -488,4 +595,6 @@ def make(problem: Problem, eps: float, like: Side | None = None) -> Side:
         side = RowSide(problem)
     if like is not None:
         side.norms, side.correction = like.norms, like.correction
+        if isinstance(side, ColumnSide) and isinstance(like, ColumnSide):
+            side.sums = like.sums
     return side

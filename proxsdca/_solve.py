@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _random, _side, _spec, _validate
@@ -30,6 +31,7 @@ def solve(
     sigma: float | None = None,
     sample_weight: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
+    fit_intercept: bool = False,
     side: str = "auto",
     tol: float = 1e-3,
     eps: float | None = None,
@@ -78,6 +80,10 @@ def solve(
         For "multiclass_hinge" and "softmax" on X_i of their own: the rows offsets[i] to
         offsets[i + 1] of X are the candidates of example i, the columns of X_i; y_i says which of
         them is chosen, counted from 0, and w is (d,).
+    fit_intercept : bool
+        Whether the margins are x_i^T w + beta, with a beta that is not penalised, or one for each
+        class. Then D has the constraint sum_i alpha_i = 0, and the alpha that is returned keeps it
+        exactly. X is neither changed nor made dense.
     side : {"auto", "rows", "columns"}
         What the loop visits. "rows" ascends D along one alpha_i at a time. "columns", for smooth
         losses with l2, l1l2 or l1, descends P along one w_j at a time, with alpha_i =
@@ -143,7 +149,9 @@ def solve(
     """
     output = _validate.choice("output", output, OUTPUTS)
     plain = _spec.plain(option, output)
-    problem = problem_of(X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets)
+    problem = problem_of(
+        X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets, fit_intercept
+    )
     _spec.output(output, problem.reg)
     plan = Plan.from_arguments(
         tol, eps, seed, max_epochs, max_seconds, T0, certify_every, callback, verbose,
@@ -176,14 +184,14 @@ def ascend(side: Side, plan: Plan, start: Any) -> Result:
 def _result(run: Run) -> Result:
     """What a run has reached, frozen."""
     problem, plan = run.problem, run.plan
-    w, alpha = problem.shown(*run.pair)
+    w, alpha, intercept = problem.shown(*run.pair)
     history = run.records()
     history.flags.writeable = False
     assert run.status is not None
     return problem.result(
         {
             "w": w,
-            "intercept": 0.0,
+            "intercept": intercept,
             "alpha": alpha,
             **run.certificate._asdict(),
             "converged": run.status is Status.CONVERGED,
@@ -237,6 +245,7 @@ def certify(
     sigma: float | None = None,
     sample_weight: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
+    intercept: ArrayLike | None = None,
 ) -> Certificate:
     """P(w), D(alpha) and the gap between them, for any pair, from any solver.
 
@@ -249,16 +258,26 @@ def certify(
     alpha : array_like
         A dual point, inside the domain of phi*, of the shape that a `Result` has: (n,), (n, k),
         dense or sparse, or one number for each row of X.
+    intercept : float or (k,) array_like, optional
+        Where it is given, the problem is the one with a free intercept, and this is its value. Then
+        alpha has to add up to 0, for each class; what it is off by, at most 1e-6 of its absolute
+        values, is taken away first.
 
     Returns
     -------
     Certificate
         primal, dual, gap, rounding: P(w) - min P <= gap + rounding.
     """
-    problem = problem_of(X, y, loss, reg, lam, sigma, sample_weight, offsets=offsets)
-    evaluation = problem.evaluate(
+    problem = problem_of(
+        X, y, loss, reg, lam, sigma, sample_weight, offsets=offsets,
+        fit_intercept=intercept is not None,
+    )  # fmt: skip
+    point, dual = (
         _validate.array("w", w, problem.shape).ravel(),
         problem.exact_alpha("alpha", alpha),
-        problem.room(),
     )
+    if problem.free:
+        point = np.concatenate([point, problem.read_intercept("intercept", intercept)])
+        dual = problem.exactly_balanced("alpha", dual)
+    evaluation = problem.evaluate(point, dual, problem.room())
     return problem.check_finite(evaluation.certificate)

@@ -307,6 +307,32 @@ def targets(y: Any, n: int, loss: Loss) -> tuple[NDArray[np.float64], Array | No
     return values, None
 
 
+def bounded_intercept(
+    loss: Loss, y: NDArray[np.float64], weight: NDArray[np.float64] | None, classes: Array | None
+) -> None:
+    """Refuse targets for which no finite intercept is the best."""
+    if classes is not None:
+        weighted_classes(loss, (y > 0).astype(np.intp), weight, classes)
+    elif loss.target_min == 0 and not (y if weight is None else weight * y).any():
+        raise ValueError(
+            f"y is 0 wherever there is weight: loss {loss.name!r} with fit_intercept = True needs "
+            "a target > 0, else the intercept is -inf"
+        )
+
+
+def weighted_classes(
+    loss: Any, target: NDArray[np.intp], weight: NDArray[np.float64] | None, classes: Array
+) -> None:
+    """Refuse a class without weight, whose best intercept is infinite."""
+    share = np.bincount(target, weight, len(classes))
+    if not share.all():
+        label = classes[int(np.argmin(share))]
+        raise ValueError(
+            f"class {label!r} has no rows with weight: loss {loss.name!r} with fit_intercept = "
+            "True needs some for every class, else its intercept is -inf"
+        )
+
+
 def class_targets(y: Any, n: int, loss: Any) -> tuple[NDArray[np.intp], Array]:
     """Return the number of each row's class, and the classes.
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from . import _spec, _validate
 from ._core.block_objective import accumulate, at_zero, evaluate_blocks
 from ._core.duals import CompactDuals, DenseDuals, Duals
+from ._core.intercept import balance_blocks, flows
 from ._core.map import Map
 from ._core.regs import L2Map
 from ._problem import SIDES, Evaluation, Problem, Room, empty
@@ -19,6 +20,7 @@ from .losses import VectorLoss
 from .regularizers import L1
 
 WIDEST = 200  # rows of an example, up to which its Gram matrix is worth its size
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class VectorProblem(Problem):
         sample_weight: Any,
         side: str = "rows",
         offsets: Any = None,
+        fit_intercept: bool = False,
     ) -> VectorProblem:
         """Validate what describes the problem; the defaults of lam and sigma are set here."""
         reg = _spec.reg(reg)
@@ -68,9 +71,18 @@ class VectorProblem(Problem):
         cost = getattr(loss, "cost", None)
         delta = None if cost is None else _validate.costs(cost, k, target, offsets)
         weight, total = _validate.sample_weight(sample_weight, n, "there are {} examples")
+        free = k if _validate.flag("fit_intercept", fit_intercept) else 0
+        if fit_intercept and not k:
+            raise ValueError(
+                "fit_intercept = True: with offsets it would add the same to all rows of an "
+                "example, and change nothing"
+            )
+        if free and classes is not None and not loss.sparse:
+            _validate.weighted_classes(loss, target, weight, classes)
         return cls(
-            storage, False, target, weight, classes, loss, reg, L2Map(), 1.0, 0.0, k, offsets, delta
-        ).weighed(lam, sigma, total)
+            storage, False, target, weight, classes, loss, reg, L2Map(), 1.0, 0.0, free, k, offsets,
+            delta,
+        ).weighed(lam, sigma, total)  # fmt: skip
 
     @property
     def n(self) -> int:
@@ -109,7 +121,7 @@ class VectorProblem(Problem):
         return "I" if self.offsets is None or (self.exact and self.loss.sparse) else "II"
 
     def room(self, make: Callable[..., np.ndarray] = empty) -> Room:
-        return Room(make(self.d), make(self.d, 2), make(3, 1))
+        return Room(make(self.length), make(self.d, 2), make(3, 1))
 
     def zero_alpha(self, make: Any = None) -> Duals:
         compact = self.loss.sparse and self.k
@@ -137,14 +149,44 @@ class VectorProblem(Problem):
     def into_domain(self, alpha: Duals) -> None:
         """Nothing to do: the certificate allows for roundings."""
 
-    def shown(self, w: np.ndarray, alpha: Duals) -> tuple[np.ndarray, Any]:
-        w = w.reshape(self.shape)
+    def balanced(self, alpha: Duals) -> Duals:
+        out = alpha.like()
+        out.assign(alpha)
+        balance_blocks(out, self.weight, _potentials(out))
+        return out
+
+    def exactly_balanced(self, name: str, alpha: Duals) -> Duals:
+        mass = np.empty((self.k, self.k))
+        flows(alpha, mass)
+        balanced: Duals = self._near_balance(name, alpha, float(mass.sum()))
+        return balanced
+
+    def dual_sums(self, alpha: Duals) -> np.ndarray:
+        mass = np.empty((self.k, self.k))
+        flows(alpha, mass)
+        sums: np.ndarray = mass.sum(axis=1) - mass.sum(axis=0)
+        return sums
+
+    def start_intercept(self) -> np.ndarray:
+        if self.loss.sparse:
+            return np.zeros(self.k)
+        share = np.bincount(self.target, self.weight, self.k)
+        beta: np.ndarray = np.log(share / share.sum())
+        beta -= beta.mean()
+        return beta
+
+    def shown(self, w: np.ndarray, alpha: Duals) -> tuple[np.ndarray, Any, Any]:
+        intercept: Any = 0.0
+        if self.free:  # the same for all classes changes nothing
+            intercept = w[self.d :] - w[self.d :].mean()
+            intercept.flags.writeable = False
+        w = w[: self.d].reshape(self.shape)
         array: Any = alpha.export(bool(self.loss.sparse and self.k))
         compressed = isinstance(array, sparse.csr_array)
         parts = (array.data, array.indices, array.indptr) if compressed else (array,)
         for part in (w, *parts):
             part.flags.writeable = False
-        return w, array
+        return w, array, intercept
 
     def norms_sq(self, map: Map) -> np.ndarray:
         # rounded up to 30 bits, so that the order in which another storage sums does not show
@@ -160,11 +202,17 @@ class VectorProblem(Problem):
         return np.logical_and.reduceat(zero, self.offsets[:-1])
 
     def evaluate(
-        self, w: np.ndarray, alpha: Duals, room: Room, rescale: bool = False
+        self,
+        w: np.ndarray,
+        alpha: Duals,
+        room: Room,
+        rescale: bool = False,
+        slack: float = -1.0,
     ) -> Evaluation:
+        d = self.d
         arguments = (
-            self.storage, self.loss, self.map, self.delta, self.weight, w, alpha, room.touched,
-            room.scratch, self.lam,
+            self.storage, self.loss, self.map, self.delta, self.weight, w[:d], alpha,
+            room.touched[:d], room.scratch, self.lam, w[d:] if self.free else None,
         )  # fmt: skip
         found: list[Any]
         *found, infeasible, underflow = evaluate_blocks(*arguments)
@@ -177,17 +225,72 @@ class VectorProblem(Problem):
         if underflow:  # rare, and then the bounds must allow for it
             *found, _, _ = evaluate_blocks(*arguments, 2.0**-1074)
         primal, dual, error_primal, error_dual = found
-        return Evaluation(primal, dual, error_primal, error_dual, 1.0, alpha)
+        return Evaluation(primal, dual, error_primal, error_dual, 1.0, alpha, w[d:])
 
     def alpha_at_zero(self) -> Any:
         alpha = self.zero_alpha()
-        at_zero(self.loss, self.delta, self.weight, alpha)
-        return alpha
+        if not self.free:
+            at_zero(self.loss, self.delta, self.weight, alpha)
+            return alpha
+        # all examples of a class are alike, so that their masses are in proportion to s_i
+        share = np.bincount(self.target, self.weight, self.k)
+        if self.loss.sparse:
+            flow = _largest_flow(self.loss.cost, share)
+        else:
+            flow = np.outer(share, share) / share.sum()
+        each = flow / np.maximum(share, TINY)[:, None]
+        s = np.ones(self.n) if self.weight is None else self.weight
+        rows = -s[:, None] * each[self.target]
+        rows[np.arange(self.n), self.target] = 0
+        rows[np.arange(self.n), self.target] = -rows.sum(axis=1)
+        return self.balanced(self.read_alpha("alpha", rows))
 
     def correlations(self, alpha: Duals) -> np.ndarray:
         u = np.empty(self.d)
         accumulate(self.storage, alpha, u)
         return u / self.n
+
+
+def _potentials(alpha: Duals) -> np.ndarray:
+    """p with which the flows F_yj (1 - (p_y - p_j)) have as much arriving as leaving: it solves a
+    Laplacian system with weights F + F^T. Beyond WIDEST classes, 0."""
+    k = alpha.k
+    p: np.ndarray = np.zeros(k)
+    if k > WIDEST:
+        return p
+    mass = np.empty((k, k))
+    flows(alpha, mass)
+    both = mass + mass.T
+    over = mass.sum(axis=1) - mass.sum(axis=0)
+    total = both.sum(axis=1)
+    if not total.any():
+        return p
+    laplacian = np.diag(total) - both + total.mean() / k  # whose null space are the constants
+    p = np.linalg.lstsq(laplacian, over, rcond=1e-12)[0]
+    return p
+
+
+def _largest_flow(cost: Any, share: np.ndarray) -> np.ndarray:
+    """The dual of the hinge's intercept-only model: flows between classes of the largest cost, with
+    as much arriving as leaving, and at most the share of each class arriving."""
+    from scipy.optimize import linprog
+
+    k = len(share)
+    delta = 1.0 - np.eye(k) if cost is None else np.asarray(cost, float).T.copy()
+    np.fill_diagonal(delta, 0.0)
+    columns = np.arange(k * k)
+    y, j = columns // k, columns % k
+    ones = np.ones(k * k)
+    arrives = sparse.csr_array((ones, (y, columns)), shape=(k, k * k))
+    leaves = sparse.csr_array((ones, (j, columns)), shape=(k, k * k))
+    scale = share.sum()
+    found: Any = linprog(
+        -delta.ravel(), arrives, share / scale, arrives - leaves, np.zeros(k),  # type: ignore[call-overload]
+        bounds=(0, None),
+    )  # fmt: skip
+    flow: np.ndarray = found.x.reshape(k, k) * scale
+    np.fill_diagonal(flow, 0.0)
+    return flow
 
 
 def problem_of(
@@ -201,16 +304,19 @@ def problem_of(
     side: str = "rows",
     plain: bool = True,
     offsets: Any = None,
+    fit_intercept: bool = False,
 ) -> Problem:
     """The problem that the arguments describe, for either kind of loss."""
     loss = _spec.loss(loss)
     if isinstance(loss, VectorLoss):
         return VectorProblem.from_arguments(
-            X, y, loss, reg, lam, sigma, sample_weight, side, offsets
+            X, y, loss, reg, lam, sigma, sample_weight, side, offsets, fit_intercept
         )
     if offsets is not None:
         raise ValueError(
             f"offsets: loss {loss.name!r} is one of a single margin; 'multiclass_hinge' and "
             "'softmax' take several rows for each example"
         )
-    return Problem.from_arguments(X, y, loss, reg, lam, sigma, sample_weight, side, plain)
+    return Problem.from_arguments(
+        X, y, loss, reg, lam, sigma, sample_weight, side, plain, fit_intercept
+    )

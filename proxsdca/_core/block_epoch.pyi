@@ -23,6 +23,8 @@ class BlockEpoch(Loop):
         q_R: float,
         option: int,
         virtual: bool = False,
+        bias: NDArray[np.float64] | None = None,
+        bias_scale: float = 0,
     ) -> None: ...
     @property
     def duals(self) -> Duals: ...

@@ -49,8 +49,10 @@ cdef class BlockEpoch(Loop):
         alpha, with the target classes and the offsets.
     v : array
         v, flattened.
-    scale, q_R, option, virtual
+    scale, q_R, option, virtual, bias_scale
         As in `Epoch`.
+    bias : (k,) array or None
+        The intercepts of the classes.
     """
 
     cdef Rows rows
@@ -63,7 +65,8 @@ cdef class BlockEpoch(Loop):
 
     def __init__(self, Rows rows, VectorLoss term, Map map, delta, weight,
                  const double[::1] curvature, Duals duals, double[::1] v, *,
-                 double scale, double q_R, int option, bint virtual=False):
+                 double scale, double q_R, int option, bint virtual=False, bias=None,
+                 double bias_scale=0):
         cdef Py_ssize_t k = duals.widest
         self.rows, self.term, self.plain = rows, term, L2Map()
         self.delta, self.weight, self.curvature = delta, weight, curvature
@@ -72,7 +75,7 @@ cdef class BlockEpoch(Loop):
         self.rooms, self.ones = np.zeros(ROOMS * k), np.ones(k)
         square = k * k if self.explicit and option == OPTION_I else 1
         self.gram, self.dense = np.zeros(square), np.zeros(rows.d if self.explicit else 1)
-        Loop.__init__(self, map, v, scale, q_R, option, virtual)
+        Loop.__init__(self, map, v, scale, q_R, option, virtual, bias, bias_scale)
 
     def record(self):
         """From here on, sum the iterates w and alpha."""
@@ -294,6 +297,15 @@ cdef void keep_compact(VectorLoss term, Block* b) noexcept nogil:
         block_step(term, OPTION_II, b)
 
 
+cdef inline double bias_inner(const Block* b, const double* bias) noexcept nogil:
+    """bias^T (e_y - beta)."""
+    cdef double inner = bias[b.y]
+    cdef Py_ssize_t c
+    for c in range(b.k):
+        inner -= bias[c] * b.beta[c]
+    return inner
+
+
 # --------------------------------------------------------------- the loop
 
 
@@ -318,6 +330,8 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     cdef double started = map.now
     cdef Py_ssize_t mask = 3 if count >= 4096 else 0
     cdef double s = 1, loss, inner, stiffness, before, rise, g_rise
+    cdef double* bias = &state.bias[0] if state.bias is not None else NULL
+    cdef double bias_scale = state.bias_scale, move
     cdef bint kept = True
     cdef Block b
     cdef double* rooms = &state.rooms[0]
@@ -349,6 +363,9 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
             if not margins(rows, explicit, i, first, map, v, b.k, b.m):
                 broken = i
                 break
+            if bias != NULL:
+                for c in range(b.k):
+                    b.m[c] += bias[c]
             if zero_one:
                 b.delta = &state.ones[0]
                 state.ones[b.y] = 0
@@ -365,6 +382,8 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                 total_excess += loss + s * term.omega(b.y, b.delta, b.beta, b.k) + inner
                 total_loss += loss
                 total_inner += inner
+                if bias != NULL:
+                    total_inner -= s * bias_inner(&b, bias)
             stiffness = s * scale
             while True:
                 if explicit:
@@ -383,6 +402,10 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                 rise = s * (term.omega(b.y, b.delta, b.beta, b.k)
                             - term.omega(b.y, b.delta, b.new, b.k))
                 g_rise = (map.kept_conjugate() - before) / scale
+                if bias != NULL:
+                    for c in range(b.k):
+                        move = s * (b.beta[c] - b.new[c])
+                        g_rise += move * (bias[c] + 0.5 * bias_scale * move)
                 if rise - g_rise >= -1e-12 * (fabs(rise) + fabs(g_rise) + fabs(before) / scale):
                     break
                 shift(rows, explicit, i, first, map, v, &b, -s * scale, moved, change, record,
@@ -395,6 +418,11 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                     for c in range(b.k):
                         if c != b.y:
                             hold(&state.alpha_record[first + c], s * b.beta[c], recorded + t + 1)
+                if bias != NULL:
+                    for c in range(b.k):
+                        if record != NULL:
+                            hold(&state.bias_record[c], bias[c], recorded + t + 1)
+                        bias[c] += s * (b.beta[c] - b.new[c]) * bias_scale
                 if s != 1:
                     for c in range(b.k):
                         b.new[c] *= s

@@ -17,6 +17,7 @@ def evaluate_blocks(
     touched: NDArray[np.float64],
     scratch: NDArray[np.float64],
     lam: float,
+    beta: NDArray[np.float64] | None = None,
     eta: float = 0.0,
 ) -> tuple[float, float, float, float, int, bool]: ...
 def accumulate(storage: Rows, alpha: Duals, out: NDArray[np.float64]) -> None: ...

@@ -37,7 +37,7 @@ cdef enum:
 
 def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const double[::1] w,
                     Duals alpha, double[::1] touched, double[:, ::1] scratch, double lam,
-                    double eta=0.0):
+                    beta=None, double eta=0.0):
     """Evaluate P(w) and D(alpha).
 
     Parameters
@@ -54,6 +54,8 @@ def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const
     scratch : (len(touched), 2) array
         Overwritten.
     lam : float
+    beta : (k,) array or None
+        The intercepts of the classes, where there are any.
     eta : float
         A bound on what one operation may lose to underflow; 0 if none does.
 
@@ -73,8 +75,8 @@ def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const
     cdef Py_ssize_t infeasible = -1
     feholdexcept(&environment)      # the flags are read here, and must not show outside
     try:
-        _evaluate(storage, term, map, delta, weight, w, alpha, touched, scratch, lam, eta, &o,
-                  &infeasible)
+        _evaluate(storage, term, map, delta, weight, w, alpha, touched, scratch, lam, beta, eta,
+                  &o, &infeasible)
         return (o.primal, o.dual, o.error_primal, o.error_dual, infeasible,
                 fetestexcept(FE_UNDERFLOW) != 0)
     finally:
@@ -83,8 +85,9 @@ def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const
 
 cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] costs,
                    const double[::1] weight, const double[::1] w, Duals alpha,
-                   double[::1] touched, double[:, ::1] scratch, double lam, double eta,
-                   Objective* o, Py_ssize_t* infeasible) except -1:
+                   double[::1] touched, double[:, ::1] scratch, double lam,
+                   const double[::1] beta, double eta, Objective* o,
+                   Py_ssize_t* infeasible) except -1:
     cdef Py_ssize_t n = alpha.n, widest = alpha.widest, i, j, y, k, first, unseen = 0
     cdef bint explicit = alpha.k == 0
     cdef double[::1] rooms = np.zeros(ROOMS * widest)
@@ -127,6 +130,10 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
                            carry, size, eta, &unseen)
             if s == 0:
                 continue
+            if beta is not None:
+                for j in range(k):
+                    z[j] += beta[j]
+                    carry[j] += UNIT * fabs(z[j])
             worst_z = 0
             for j in range(k):
                 worst_z = fmax(worst_z, carry[j])

@@ -76,3 +76,6 @@ cdef class LossMap(Map):
 
     cdef inline void settle(self) noexcept nogil:
         pass
+
+    # Fit the intercept, which is part of v; returns a bound on the length that map(v) moved.
+    cdef double lift(self, double* v, double* bias) noexcept nogil

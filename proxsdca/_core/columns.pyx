@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from libc.math cimport sqrt
+
+from .intercept cimport best_intercept
 from .losses cimport Logistic
 
 cdef class Penalty(Term):
@@ -61,6 +64,23 @@ cdef class LossMap(Map):
 
     cdef double norm_sq(self, const double* state) noexcept nogil:
         return state[0] / self.loss.gamma
+
+    cdef double lift(self, double* v, double* bias) noexcept nogil:
+        cdef Py_ssize_t i, n = self.target.shape[0]
+        cdef const double* weight = &self.weight[0] if self.weight is not None else NULL
+        cdef double total = n
+        cdef double move = best_intercept(self.loss, &self.target[0], weight, v, n, 0, 0, 0.1)
+        if move == 0:
+            return 0
+        bias[0] += move
+        if weight != NULL:
+            total = 0
+            for i in range(n):
+                total += weight[i]
+        for i in range(n):
+            v[i] += move
+            self.slope[i] = self.derivative(i, v[i])
+        return fabs(move) * sqrt(total / self.loss.gamma)
 
     def dual(self, double[::1] alpha):
         """Write alpha_i = -s_i phi'(v_i)."""

@@ -22,6 +22,9 @@ class Epoch(Loop):
         q_R: float,
         option: int,
         virtual: bool = False,
+        bias: NDArray[np.float64] | None = None,
+        bias_scale: float = 0,
+        lift: NDArray[np.float64] | None = None,
     ) -> None: ...
     @property
     def alpha(self) -> memoryview: ...

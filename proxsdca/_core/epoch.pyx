@@ -27,6 +27,7 @@ from .term cimport Term
 
 cdef enum:
     AHEAD = 8       # rows; far enough for memory to answer before the row is due
+    LIFT = 2        # times n nonzeros of columns, after which the intercept is fitted again
 
 
 cdef class Epoch(Loop):
@@ -50,27 +51,35 @@ cdef class Epoch(Loop):
         The step option.
     virtual : bool
         Call term and map virtually, whatever they are.
+    bias : (1,) array or None
+        The intercept; None where there is none.
+    bias_scale : float
+        By how much it moves with alpha_i.
+    lift : (n,) array or None
+        What an x_i counts as for the intercept; None means 1 each.
     """
 
     cdef Rows rows
     cdef Term term
-    cdef const double[::1] target, weight, curvature
+    cdef const double[::1] target, weight, curvature, lift
     cdef readonly double[::1] alpha
 
     # For the column side.  A step moves map(v) by at most its length |b' - b| q^(1/2), so that a
     # coordinate with slack stays where it is, unvisited, while the path is short of `quiet`.
     cdef double path
     cdef double[::1] quiet
+    cdef Py_ssize_t unlifted        # nonzeros visited since the intercept was fitted
 
     def __init__(self, Rows rows, Term term, Map map, const double[::1] target, weight,
                  const double[::1] curvature, double[::1] alpha, double[::1] v, *,
-                 double scale, double q_R, int option, bint virtual=False):
-        self.rows, self.term = rows, term
+                 double scale, double q_R, int option, bint virtual=False, bias=None,
+                 double bias_scale=0, lift=None):
+        self.rows, self.term, self.lift = rows, term, lift
         self.target, self.weight, self.curvature = target, weight, curvature
         self.alpha = alpha
-        self.path = 0
+        self.path, self.unlifted = 0, 0
         self.quiet = np.zeros(alpha.shape[0] if isinstance(term, Penalty) else 1)
-        Loop.__init__(self, map, v, scale, q_R, option, virtual)
+        Loop.__init__(self, map, v, scale, q_R, option, virtual, bias, bias_scale)
 
     def record(self):
         """From here on, sum the iterates w and alpha."""
@@ -187,7 +196,8 @@ cdef inline double local_best(AnyRows rows, Py_ssize_t i, LossMap map, Penalty t
 
 cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTerm term,
                         int option, double y, double s, double alpha, double m, double q,
-                        double q_R, double scale, Record* record, double now) noexcept nogil:
+                        double q_R, double scale, double beta, double bias_scale,
+                        Record* record, double now) noexcept nogil:
     """Take the step of row i and return the new alpha_i.
 
     Where the map says so, its curvature is not to be trusted: a step that lowers the true dual
@@ -207,6 +217,7 @@ cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTe
                 # n times the rise of the dual; lambda n = 1 / scale
                 rise = s * (term.phi_conj(y, -b) - term.phi_conj(y, -new / s))
                 g_rise = (map.kept_conjugate() - before) / scale
+                g_rise += (new - alpha) * (beta + 0.5 * bias_scale * (new - alpha))
                 if rise - g_rise >= -1e-12 * (fabs(rise) + fabs(g_rise) + fabs(before) / scale):
                     break
                 axpy(rows, i, -scale * (new - alpha), map, v, record, now)
@@ -238,7 +249,11 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef double* quiet = &state.quiet[0]
     # phi and phi* may cost more than the step: in long runs every fourth visit is enough
     cdef Py_ssize_t mask = 3 if count >= 4096 else 0
-    cdef double s = 1, y, b, m, q, new
+    cdef double s = 1, y, b, m, q, new, beta = 0, lifted = 1
+    cdef double* bias = &state.bias[0] if state.bias is not None else NULL
+    cdef double bias_scale = state.bias_scale
+    cdef const double* lift = &state.lift[0] if state.lift is not None else NULL
+    cdef Py_ssize_t unlifted = state.unlifted
     with nogil:
         for t in range(count):
             if t + 2 * AHEAD < count:
@@ -267,6 +282,11 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 q *= s
             q = q if q > DBL_MIN else DBL_MIN   # a row of zeros: no 0 / 0 in any step
             m = dot(rows, i, map, v)
+            if AnyMap is not LossMap:       # whose v has it
+                if bias != NULL:
+                    lifted = lift[i] if lift != NULL else 1
+                    beta = bias[0] * lifted
+                    m += beta
             if not isfinite(m):
                 broken = i
                 break
@@ -277,9 +297,9 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 sampled += 1
                 total_excess += s * excess(term, y, b, m)
                 total_loss += s * term.phi(y, m)
-                total_inner += s * b * m
+                total_inner += s * b * (m - beta)
             new = move(rows, i, map, v, term, option, y, s, alpha[i], m, q, q_R * s, scale,
-                       record, started + t + 1)
+                       beta, bias_scale, record, started + t + 1)
             if AnyTerm is Penalty:
                 if new != b:
                     path += fabs(new - b) * sqrt(q)
@@ -287,9 +307,20 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
             if new != alpha[i]:
                 if record != NULL:
                     hold(&state.alpha_record[i], alpha[i], recorded + t + 1)
+                if AnyMap is not LossMap:
+                    if bias != NULL:
+                        if record != NULL:
+                            hold(state.bias_record, bias[0], recorded + t + 1)
+                        bias[0] += (new - alpha[i]) * bias_scale * lifted
                 alpha[i] = new
                 changed += entries
-    state.path = path
+            if AnyMap is LossMap:
+                if bias != NULL:
+                    unlifted += entries
+                    if unlifted > LIFT * state.v.shape[0]:
+                        path += map.lift(v, bias)
+                        unlifted = 0
+    state.path, state.unlifted = path, unlifted
     state.excess += total_excess
     state.loss += total_loss
     state.inner += total_inner

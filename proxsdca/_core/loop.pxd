@@ -13,6 +13,11 @@ cdef class Loop:
     cdef int option
     cdef bint virtual
 
+    # The intercepts, one or one for each class, which the loop moves by bias_scale times the change
+    # of alpha_i (times lift_i), as if x_i had one more entry.
+    cdef double[::1] bias
+    cdef double bias_scale
+
     # Sums over a sample of the visits since `forget`, each at the state it found:
     cdef readonly Py_ssize_t sampled
     cdef readonly double excess     # s_i (phi + phi* + m^T b); its mean estimates P - D
@@ -25,6 +30,7 @@ cdef class Loop:
     # Sums of w and alpha over the iterates since `record`, for the averaged output
     cdef Record* w_record
     cdef Record* alpha_record
+    cdef Record* bias_record
     cdef readonly Py_ssize_t recorded
 
     cdef int start_records(self, Py_ssize_t duals) except -1

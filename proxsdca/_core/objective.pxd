@@ -37,6 +37,14 @@ cdef inline void scale_by(Values v, Py_ssize_t count, double factor, double roun
                     + roundings * UNIT * v.size[k] + eta)
 
 
+cdef inline void add_intercept(Values z, Py_ssize_t n, double beta) noexcept nogil:
+    """z += beta."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        z.value[i] += beta
+        z.off[i * z.stride] += UNIT * fabs(z.value[i])
+
+
 # Sums over all rows: Sum's `add`, with the totals in `touched`, the carries and the sums of
 # absolute values in the two columns of `scratch`.
 

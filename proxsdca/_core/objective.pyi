@@ -19,8 +19,10 @@ def evaluate(
     visited: NDArray[np.float64],
     lam: float,
     rescale: bool = False,
+    beta: float = 0.0,
+    slack: float = -1.0,
     eta: float = 0.0,
-) -> tuple[float, float, float, float, float, NDArray[np.float64], int, bool]: ...
+) -> tuple[float, float, float, float, float, NDArray[np.float64], float, int, bool]: ...
 def feasible(
     term: Term,
     target: NDArray[np.float64],

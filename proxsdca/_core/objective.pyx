@@ -19,6 +19,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, isnan
 
+from .intercept cimport best_intercept
 from .losses cimport Hinge, Logistic, Squared
 from .map cimport Map
 from .regs cimport L1Map
@@ -77,7 +78,8 @@ def feasible(Term term, const double[::1] target, weight_or_none, const double[:
 
 def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1] target,
              weight, const double[::1] w, alpha, double[::1] touched, double[:, ::1] scratch,
-             double[:, ::1] visited, double lam, bint rescale=False, double eta=0.0):
+             double[:, ::1] visited, double lam, bint rescale=False, double beta=0.0,
+             double slack=-1.0, double eta=0.0):
     """Evaluate P(w) and D(alpha).
 
     Parameters
@@ -90,7 +92,7 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
     alpha : (n,) array
         Where there are weights, inside the domain of phi*: see `feasible`.
     touched : array
-        Overwritten: v = sum_i x_i alpha_i / (lam n) by rows, z = X w by columns.
+        Overwritten: v = sum_i x_i alpha_i / (lam n) by rows, z = X w + beta by columns.
     scratch : (len(touched), 2) array
         Overwritten.
     visited : (3, number of rows of the storage) array
@@ -98,6 +100,11 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
     lam : float
     rescale : bool
         Whether the dual may be that of c alpha instead, c in [0, 1], where that is larger.
+    beta : float
+        The intercept; alpha has to add up to 0 where it is free, which is not looked at here.
+    slack : float
+        Where it is not negative, beta is where a search starts for one with which P is at most
+        so much above the least.
     eta : float
         A bound on what one operation may lose to underflow; 0 if none does.
 
@@ -109,6 +116,8 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
     c : float
     alpha : array
         The dual is that of this alpha, which is c times the one that was given.
+    beta : float
+        The intercept that P has.
     infeasible : int
         The first row whose alpha lies outside the domain of phi*, or -1; if there is one, the dual
         means nothing.
@@ -120,7 +129,7 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
     feholdexcept(&environment)      # the flags are read here, and must not show outside
     try:
         found = _evaluate(term, storage, by_columns, map, target, weight, w, alpha, touched,
-                          scratch, visited, lam, rescale, eta)
+                          scratch, visited, lam, rescale, beta, slack, eta)
         return *found, fetestexcept(FE_UNDERFLOW) != 0
     finally:
         fesetenv(&environment)
@@ -129,9 +138,11 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
 cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
                      const double[::1] target, const double[::1] weight, const double[::1] w,
                      const double[::1] alpha, double[::1] touched, double[:, ::1] scratch,
-                     double[:, ::1] visited, double lam, bint rescale, double eta):
+                     double[:, ::1] visited, double lam, bint rescale, double beta, double slack,
+                     double eta):
     cdef double c = 1
     cdef Py_ssize_t n = target.shape[0], d = w.shape[0], infeasible = -1
+    cdef const double* s = &weight[0] if weight is not None else NULL
     cdef Objective o
     cdef Values z, v
     if by_columns:
@@ -143,6 +154,10 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
         z = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
         v = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
     scale_by(v, d, 1 / (lam * n), 0 if weight is None else 8, eta)
+    if slack >= 0:
+        beta = best_intercept(term, &target[0], s, z.value, n, beta, slack * n, 0)
+    if beta != 0:
+        add_intercept(z, n, beta)
     o.primal = mean_loss(term, target, weight, z, eta, &o.error_primal)
     with nogil:
         with_g(&o, map, &w[0], d, lam, eta)
@@ -155,7 +170,7 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
     o.dual = -mean_conjugate(term, target, weight, alpha, 1, eta, &o.error_dual, &infeasible)
     with nogil:
         with_g_conjugate(&o, map, v, d, lam, eta)
-    return (o.primal, o.dual, o.error_primal, o.error_dual, c, np.asarray(alpha), infeasible)
+    return (o.primal, o.dual, o.error_primal, o.error_dual, c, np.asarray(alpha), beta, infeasible)
 
 
 cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, double[::1] touched,

@@ -8,16 +8,16 @@ from .rows cimport BLOCK, Rows
 from .signals cimport PATIENCE, poll
 
 
-cdef int row_scores(Rows rows, Py_ssize_t i, const double* w, Py_ssize_t k, double* z,
-                    Py_ssize_t* unseen) except -1 nogil:
-    """z = x_i^T w for the k columns of w."""
+cdef int row_scores(Rows rows, Py_ssize_t i, const double* w, const double* start, Py_ssize_t k,
+                    double* z, Py_ssize_t* unseen) except -1 nogil:
+    """z = x_i^T w + start for the k columns of w."""
     cdef Py_ssize_t columns[BLOCK]
     cdef double values[BLOCK]
     cdef Py_ssize_t entry = 0, e, c, count
     cdef const double* row
     cdef double x
     for c in range(k):
-        z[c] = 0
+        z[c] = start[c]
     while True:
         count = rows.read(i, entry, columns, values)
         for e in range(count):
@@ -33,26 +33,26 @@ cdef int row_scores(Rows rows, Py_ssize_t i, const double* w, Py_ssize_t k, doub
             return 0
 
 
-def scores(Rows rows, const double[:, ::1] w):
-    """X w, (n, k)."""
+def scores(Rows rows, const double[:, ::1] w, const double[::1] start):
+    """X w + start, (n, k)."""
     out = np.empty((rows.n, w.shape[1]))
     cdef double[:, ::1] z = out
     cdef Py_ssize_t i, unseen = 0
     with nogil:
         for i in range(rows.n):
-            row_scores(rows, i, &w[0, 0], w.shape[1], &z[i, 0], &unseen)
+            row_scores(rows, i, &w[0, 0], &start[0], w.shape[1], &z[i, 0], &unseen)
     return out
 
 
-def winners(Rows rows, const double[:, ::1] w):
-    """The first column of X w with the largest entry, for each row."""
+def winners(Rows rows, const double[:, ::1] w, const double[::1] start):
+    """The first column of X w + start with the largest entry, for each row."""
     out = np.empty(rows.n, np.intp)
     cdef Py_ssize_t[::1] top = out
     cdef double[::1] z = np.empty(w.shape[1])
     cdef Py_ssize_t i, c, unseen = 0
     with nogil:
         for i in range(rows.n):
-            row_scores(rows, i, &w[0, 0], w.shape[1], &z[0], &unseen)
+            row_scores(rows, i, &w[0, 0], &start[0], w.shape[1], &z[0], &unseen)
             top[i] = 0
             for c in range(1, w.shape[1]):
                 if z[c] > z[top[i]]:

@@ -1,0 +1,27 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from .duals import Duals
+from .rows import Rows
+from .term import Term
+
+def fitted(
+    term: Term,
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+    z: NDArray[np.float64],
+    start: float,
+    slack: float = 0.0,
+) -> float: ...
+def balance(
+    term: Term,
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+    alpha: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None: ...
+def flows(alpha: Duals, out: NDArray[np.float64]) -> None: ...
+def balance_blocks(
+    alpha: Duals, weight: NDArray[np.float64] | None, p: NDArray[np.float64]
+) -> None: ...
+def centred(columns: Rows, sums: NDArray[np.float64], norms_sq: NDArray[np.float64]) -> None: ...

@@ -1,0 +1,362 @@
+"""The free intercept beta of the model x_i^T w + beta, and what it asks of alpha.
+
+beta is not penalised, so the dual has the constraint sum_i alpha_i = 0, and D(alpha) bounds min P
+only where it holds, to the last bit. `balance` makes it hold: alpha is rounded towards 0 to
+multiples of a power of two that is large enough for every partial sum to be exact, and what is
+missing goes to coordinates that stay inside the domain of phi*. With k classes there is a beta, and
+a constraint, for each.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY, fabs, fmax, fmin, frexp, ldexp, trunc
+
+from .duals cimport Duals
+from .rows cimport BLOCK, Rows
+from .sums cimport UNIT
+
+
+cdef extern from *:
+    """
+    /* What takes s_i times an end of the domain inside it, however s_i was rounded. */
+    #define PROXSDCA_INSIDE (1 - 0x1p-48)
+    """
+    const double INSIDE "PROXSDCA_INSIDE"
+
+
+# --------------------------------------------------------------- beta, given the margins
+
+
+cdef double total_slope(Term term, const double* target, const double* weight, const double* z,
+                        Py_ssize_t n, double beta, double* size) noexcept nogil:
+    """sum_i s_i phi'(z_i + beta), and the sum of absolute values."""
+    cdef double total = 0, slope
+    cdef Py_ssize_t i
+    size[0] = 0
+    for i in range(n):
+        if weight != NULL and weight[i] == 0:
+            continue
+        slope = term.phi_slope(target[i], z[i] + beta)
+        if weight != NULL:
+            slope *= weight[i]
+        total += slope
+        size[0] += fabs(slope)
+    return total
+
+
+cdef double best_intercept(Term term, const double* target, const double* weight, const double* z,
+                           Py_ssize_t n, double start, double slack,
+                           double enough) noexcept nogil:
+    """argmin over beta of sum_i s_i phi(z_i + beta), from a start.
+
+    Good enough is a beta whose sum is at most slack above the least one, or whose slope is at most
+    the given part of the first one. Where there are many best ones, with slack = enough = 0, it is
+    the middle of them.
+    """
+    cdef double size, first, slope, low, high, s_low = 0, s_high = 0, step, beta = start, nothing
+    cdef double total = n, left
+    cdef Py_ssize_t i
+    cdef int t
+    first = slope = total_slope(term, target, weight, z, n, start, &size)
+    nothing = 4 * n * UNIT * size
+    if fabs(slope) <= nothing:
+        return start if slack > 0 or enough > 0 else middle(term, target, weight, z, n, start)
+    if weight != NULL:
+        total = 0
+        for i in range(n):
+            total += weight[i]
+    # by smoothness the root is not nearer than |slope| gamma / sum_i s_i
+    step = fmax(2 * fabs(slope) * term.gamma / total, 1e-3 * fmax(1, fabs(start)))
+    low = high = start
+    for t in range(600):        # further away there is nothing
+        if slope > 0:
+            high, s_high = beta, slope
+            if s_low < 0:
+                break
+            beta = high - step
+        else:
+            low, s_low = beta, slope
+            if s_high > 0:
+                break
+            beta = low + step
+        step *= 4 if t < 20 else 16
+        slope = total_slope(term, target, weight, z, n, beta, &size)
+        nothing = fmax(nothing, 4 * n * UNIT * fmin(size, 1e300))
+        if slope == 0:
+            break
+    if not (s_low < 0 < s_high) and slope != 0:
+        return start
+    for t in range(2000):
+        if fabs(slope) <= nothing and (slack > 0 or enough > 0):
+            return beta
+        if fabs(slope) <= nothing:
+            return middle(term, target, weight, z, n, beta)
+        if slope > 0:
+            high, s_high = beta, slope
+        else:
+            low, s_low = beta, slope
+        if fabs(slope) * (high - low) <= slack or fabs(slope) <= enough * fabs(first):
+            return beta
+        if high - low <= 2 * UNIT * fmax(fabs(low), fabs(high)) + 1e-300:
+            break
+        left = 0.5
+        if t % 3 != 2 and s_high < INFINITY:        # regula falsi, kept away from the ends
+            left = fmin(fmax(s_low / (s_low - s_high), 0.01), 0.99)
+        beta = low + left * (high - low)
+        if not low < beta < high:
+            beta = 0.5 * (low + high)
+            if not low < beta < high:
+                break
+        slope = total_slope(term, target, weight, z, n, beta, &size)
+    return low if fabs(s_low) < fabs(s_high) else high
+
+
+cdef double middle(Term term, const double* target, const double* weight, const double* z,
+                   Py_ssize_t n, double beta) noexcept nogil:
+    """The middle of all best beta, of which one is given."""
+    cdef double ends[2]
+    cdef double sign, inside, outside, at, size, slope, step
+    cdef int side
+    for side in range(2):
+        sign = 1 if side else -1
+        inside, outside, step = beta, INFINITY, 1e-9 * fmax(1, fabs(beta))
+        for _ in range(400):
+            at = inside + sign * step if outside == INFINITY else 0.5 * (inside + outside)
+            if at == inside or at == outside:
+                break
+            slope = total_slope(term, target, weight, z, n, at, &size)
+            if fabs(slope) <= 4 * n * UNIT * size:
+                inside = at
+                step *= 4
+                if fabs(at) > 1e100:
+                    break
+            else:
+                outside = at
+        ends[side] = inside
+    return 0.5 * (ends[0] + ends[1])
+
+
+def fitted(Term term, const double[::1] target, weight_or_none, const double[::1] z, double start,
+           double slack=0.0):
+    """argmin over beta of sum_i s_i phi(z_i + beta), up to slack."""
+    cdef const double[::1] weight = weight_or_none
+    return best_intercept(term, &target[0], &weight[0] if weight is not None else NULL, &z[0],
+                          target.shape[0], start, slack, 0)
+
+
+# --------------------------------------------------------------- alpha with sum_i alpha_i = 0
+
+
+cdef inline double grid(double size) noexcept nogil:
+    """A power of two whose multiples up to 2 size, and sums of them up to that, are exact."""
+    cdef int exponent
+    frexp(size, &exponent)
+    return ldexp(1.0, max(exponent - 51, -1074))
+
+
+cdef inline double towards_zero(double x, double h) noexcept nogil:
+    return trunc(x / h) * h
+
+
+cdef inline double end_of(Term term, double y, double s, bint upper) noexcept nogil:
+    """The end of the domain of alpha_i; inside it however s_i was rounded."""
+    cdef double end = term.upper(y) if upper else term.lower(y)
+    if s == 1 or end == 0 or fabs(end) == INFINITY:
+        return end if s > 0 else 0.0
+    return s * end * INSIDE
+
+
+def balance(Term term, const double[::1] target, weight_or_none, const double[::1] alpha,
+            double[::1] out):
+    """Write an alpha nearby that is in the domain, and adds up to 0 exactly.
+
+    What is missing is shared by those inside their domain in proportion to the room they have;
+    where that is not enough, those whose sign there is too much of shrink.
+    """
+    cdef const double[::1] weight = weight_or_none
+    with nogil:
+        balance_all(term, target, weight, alpha, out)
+
+
+cdef void balance_all(Term term, const double[::1] target, const double[::1] weight,
+                      const double[::1] alpha, double[::1] out) noexcept nogil:
+    cdef Py_ssize_t n = alpha.shape[0], i
+    cdef double size = 0, peak = 0, h, total = 0, left, room = 0, shrinking = 0, s = 1, part, move
+    cdef int sign
+    cdef bint free
+    for i in range(n):
+        size += fabs(alpha[i])
+        peak = fmax(peak, fabs(alpha[i]))
+    h = grid(size)
+    for i in range(n):
+        if weight is not None:
+            s = weight[i]
+        out[i] = towards_zero(fmin(fmax(alpha[i], end_of(term, target[i], s, False)),
+                                   end_of(term, target[i], s, True)), h)
+        total += out[i]
+    if total == 0:
+        return
+    sign = -1 if total > 0 else 1
+    left = fabs(total)
+    for i in range(n):
+        if weight is not None:
+            s = weight[i]
+        room += room_of(term, target[i], s, out[i], sign, peak, h)
+        if sign * out[i] < 0:
+            shrinking += fabs(out[i])
+    free = room > left
+    part = fmin(left / (room if free else shrinking), 1)
+    total = 0
+    for i in range(n):
+        if weight is not None:
+            s = weight[i]
+        if free:
+            move = room_of(term, target[i], s, out[i], sign, peak, h)
+        else:
+            move = fabs(out[i]) if sign * out[i] < 0 else 0.0
+        out[i] += sign * towards_zero(part * move, h)
+        total += out[i]
+    # what the roundings left: at most n steps of the grid
+    for i in range(n if free else 0):
+        if weight is not None:
+            s = weight[i]
+        sign = -1 if total > 0 else 1
+        move = fmin(fabs(total), room_of(term, target[i], s, out[i], sign, peak, h))
+        out[i] += sign * move
+        total += sign * move
+    for i in range(n):      # shrinking can always go on: 0 is in every domain
+        if total * out[i] > 0:
+            sign = -1 if total > 0 else 1
+            move = fmin(fabs(total), fabs(out[i]))
+            out[i] += sign * move
+            total += sign * move
+
+
+cdef inline double room_of(Term term, double y, double s, double alpha, int sign, double peak,
+                           double h) noexcept nogil:
+    """How far an alpha_i inside its domain may go in a direction, on the grid."""
+    cdef double low = end_of(term, y, s, False), high = end_of(term, y, s, True)
+    if not low + h < alpha < high - h:
+        return 0.0
+    return towards_zero(fmin(high - alpha if sign > 0 else alpha - low, peak), h)
+
+
+# --------------------------------------------------------------- k classes
+
+
+def flows(Duals alpha, double[:, ::1] out):
+    """out[y, j] = sum of the masses -alpha_ij over the examples with target y."""
+    cdef double[::1] mass = np.zeros(alpha.widest)
+    cdef Py_ssize_t i, j, y
+    out[:, :] = 0
+    with nogil:
+        for i in range(alpha.n):
+            alpha.read(i, &mass[0])
+            y = alpha.target_view[i]
+            for j in range(alpha.k):
+                out[y, j] += mass[j]
+
+
+def balance_blocks(Duals alpha, weight_or_none, const double[::1] p):
+    """Change alpha so that the column of each class adds up to 0 exactly.
+
+    Mass -alpha_ij flows from class j to class y_i, and as much has to arrive as leaves. Multiplying
+    it by 1 - (p_y - p_j) gets near to that for potentials p found beforehand; the rest is moved one
+    mass after the other, first those inside the domain, in the end by shrinking alone.
+    """
+    cdef const double[::1] weight = weight_or_none
+    cdef Py_ssize_t n = alpha.n, k = alpha.k, i, j, y, turn
+    cdef double[::1] mass = np.zeros(k)
+    cdef double[::1] over = np.zeros(k)         # what arrives less what leaves
+    cdef double s = 1, total, size = 0, h, move, room
+    cdef bint kept = True, unbalanced
+    with nogil:
+        for i in range(n):
+            alpha.read(i, &mass[0])
+            for j in range(k):
+                size += 2 * mass[j]
+        h = grid(2 * size)
+        for i in range(n):
+            y = alpha.target_view[i]
+            if weight is not None:
+                s = weight[i] * INSIDE
+            alpha.read(i, &mass[0])
+            total = 0
+            for j in range(k):
+                mass[j] *= fmin(fmax(1 - (p[y] - p[j]), 0), 2)
+                total += mass[j]
+            for j in range(k):
+                if total > s:
+                    mass[j] *= s / total * INSIDE
+                mass[j] = towards_zero(mass[j], h)
+                over[y] += mass[j]
+                over[j] -= mass[j]
+            kept = kept and alpha.write(i, &mass[0])
+        # twice what goes straight from one class to another, then what has to go through more
+        for turn in range(2 + 2 * k):
+            unbalanced = False
+            for j in range(k):
+                unbalanced = unbalanced or over[j] != 0
+            if not unbalanced:
+                break
+            for i in range(n):
+                y = alpha.target_view[i]
+                if over[y] == 0:
+                    continue
+                if weight is not None:
+                    s = weight[i] * INSIDE
+                alpha.read(i, &mass[0])
+                total = 0
+                for j in range(k):
+                    total += mass[j]
+                room = towards_zero(s, h) - total
+                for j in range(k):
+                    if j == y or (turn == 0 and mass[j] == 0):
+                        continue
+                    move = 0
+                    if over[y] > 0 and mass[j] > 0 and (over[j] < 0 or turn > 1):
+                        move = -fmin(mass[j], over[y] if turn > 1 else fmin(over[y], -over[j]))
+                    elif turn < 2 and over[y] < 0 < over[j] and room > 0:
+                        move = fmin(room, fmin(-over[y], over[j]))
+                    mass[j] += move
+                    room -= move
+                    over[y] += move
+                    over[j] -= move
+                kept = kept and alpha.write(i, &mass[0])
+    if not kept:
+        raise MemoryError
+    if unbalanced:      # not met: 0 always is
+        for i in range(n):
+            mass[:] = 0
+            alpha.write(i, &mass[0])
+
+
+# --------------------------------------------------------------- columns, centred without a copy
+
+
+def centred(Rows columns, double[::1] sums, double[::1] norms_sq):
+    """Write sum_i x_ij and sum_i (x_ij - mean_j)^2 for each column x_j."""
+    cdef Py_ssize_t at[BLOCK]
+    cdef double values[BLOCK]
+    cdef Py_ssize_t j, e, entry, count, zeros
+    cdef double total, mean, square, plain
+    with nogil:
+        for j in range(columns.n):
+            mean = 0
+            for _ in range(2):
+                total, square, plain, entry = 0, 0, 0, 0
+                while True:
+                    count = columns.read(j, entry, at, values)
+                    for e in range(count):
+                        total += values[e]
+                        square += (values[e] - mean) * (values[e] - mean)
+                        plain += values[e] * values[e]
+                    entry += count
+                    if count < BLOCK:
+                        break
+                mean = total / columns.d
+            zeros = columns.d - entry
+            square += zeros * mean * mean
+            sums[j] = total
+            # a constant column has no length but what rounding gives it
+            norms_sq[j] = square if square > 1e-28 * plain else 0.0
