@@ -1,9 +1,9 @@
 """The free intercept on the row side: sum_i alpha_i = 0 by the method of multipliers.
 
 The loop solves the problem with mu/2 |beta - beta_0|^2 as a penalty on the intercept, for which
-x_i has one more entry: beta = beta_0 + sum_i alpha_i / (mu n) moves with every step. Then beta
-becomes beta_0. At its fixed points the penalty is 0 and alpha adds up to 0, whatever mu is. The
-smaller mu, the fewer updates, and the larger the curvature of every row.
+x_i has one more entry: beta = beta_0 + sum_i alpha_i / (mu n) moves with every step. After each
+epoch beta becomes beta_0. At the fixed points of that the penalty is 0 and alpha adds up to 0,
+whatever mu is. The smaller mu, the fewer updates, and the larger the curvature of every row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ Array = NDArray[np.float64]
 
 SHARE = 0.3  # of the rows' mean curvature, which the intercept adds to each of them ...
 LEAST = 10.0  # ... or, if it is more, this over n: then mu is at most 0.1
-PATIENCE = 10.0  # times the penalty: up to here the loop's gap is small enough for an update
 
 
 class Multipliers:
@@ -40,10 +39,9 @@ class Multipliers:
         """alpha adds up to 0, and beta is beta_0."""
         self.beta[:] = beta
 
-    def update(self, bias: Array, inner_gap: float) -> None:
-        """Let the loop's beta be beta_0, if the loop's problem is solved well enough."""
+    def update(self, bias: Array) -> None:
+        """After an epoch, let the loop's beta be beta_0."""
         move = bias - self.beta
         self.penalty = float(move @ move) / (self.n * self.scale)
-        if inner_gap <= PATIENCE * self.penalty:
-            self.beta[:] = bias
-            bias += move
+        self.beta[:] = bias
+        bias += move

@@ -28,6 +28,8 @@ CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending sign
 SHORT = 30  # epochs; up to here a run has two certificates
 NEAR = 3.0  # times the target: from here on longer runs certify as often as they may
 ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
+STALLED = 8.0  # times its rounding: a gap that is down to this ...
+PATIENCE = 20  # ... for so many certificates will not fall any further
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
 
 
@@ -202,6 +204,8 @@ class Run:
         self.certified_steps = -1  # the step at which the last certificate was made
         self.estimates: list[float] = []  # of the gap, an epoch each
         self.plain_epochs = 0  # since the last ascent along faces
+        self.stalled = 0  # certificates whose gap was near its rounding
+        self.last_epoch: int | None = None  # where it is known that no certificate will say more
 
     def ascend(self) -> None:
         """Run epochs until the target, or a limit, is reached.
@@ -280,6 +284,11 @@ class Run:
         self.estimates.append(estimate / max(level, 1e-15 * abs(primal), 1e-300))
         self.progress.estimate(self.epochs, estimate, level, self._seconds())
         if not self.output.ready(self.steps):
+            return
+        if self.last_epoch is not None:
+            if self.epochs >= self.last_epoch:
+                self._certify(estimate)
+                self.status = self.status or Status.ROUNDING
             return
         passes: float = self.epochs
         if side.rough:  # whose epochs may pass most coordinates over
@@ -418,7 +427,7 @@ class Run:
         self.certified_steps = self.steps
         if plan.target.reached(certificate):
             self.status = Status.CONVERGED if problem.proves else Status.UNCERTIFIED
-        elif certificate.gap <= certificate.rounding:
+        elif self._at_rounding(certificate):
             self.status = Status.ROUNDING
         self.schedule.seen(self.epochs, estimate, certificate.gap)
         side.correction = self.schedule.correction
@@ -427,6 +436,21 @@ class Run:
         self._tell(certificate)
         if self.status is None and own:
             self._adapt(evaluation, estimate)
+
+    def _at_rounding(self, certificate: Certificate) -> bool:
+        """Whether the gap cannot fall any further, or can fall no further that would be seen.
+
+        Where no gap was asked for, tol = eps = 0, half as many epochs again make w as good as it
+        gets: it goes on converging where the gap no longer shows it.
+        """
+        floor = certificate.gap <= certificate.rounding
+        if certificate.gap <= STALLED * certificate.rounding:
+            self.stalled += 1
+            floor = floor or self.stalled >= PATIENCE
+        if floor and self.last_epoch is None and not self.plan.target.level(1.0):
+            self.last_epoch = self.epochs + self.epochs // 2 + PATIENCE
+            return False
+        return floor
 
     def _adapt(self, found: Evaluation, estimate: float) -> None:
         """Let the side draw its conclusions from a certificate that is not yet good enough."""

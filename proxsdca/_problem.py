@@ -399,7 +399,7 @@ class Problem:
 
     def read_intercept(self, name: str, given: Any) -> np.ndarray:
         """Intercepts from outside."""
-        return _validate.array(name, np.atleast_1d(given), (self.free,)).copy()
+        return np.array(_validate.vector(name, np.atleast_1d(given), self.free))
 
     def intercept_only(self) -> float:
         """The best beta where w = 0."""

@@ -218,7 +218,7 @@ class RowSide(Side):
 
     def between(self, core: Core, stream: Stream, late: Callable[[], bool]) -> None:
         if self.multipliers is not None:
-            self.multipliers.update(self._shared, super().gap_estimate(core, self.problem.n))
+            self.multipliers.update(self._shared)
 
     @property
     def scale(self) -> float:  # type: ignore[override]
