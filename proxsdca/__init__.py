@@ -19,6 +19,25 @@ from ._solve import certify, solve
 
 __version__ = _version("proxsdca")
 
+# What needs scikit-learn is imported when it is first asked for.
+_ESTIMATORS = (
+    "SDCAClassifier", "SDCAClassifierCV", "SDCARegressor", "SDCARegressorCV", "SDCASequenceTagger",
+    "SDCASequenceTaggerCV", "from_sklearn",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name in _ESTIMATORS:
+        from . import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ESTIMATORS})
+
+
 __all__ = [
     "Certificate",
     "Check",

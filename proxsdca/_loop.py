@@ -28,8 +28,8 @@ CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending sign
 SHORT = 30  # epochs; up to here a run has two certificates
 NEAR = 3.0  # times the target: from here on longer runs certify as often as they may
 ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
-STALLED = 8.0  # times its rounding: a gap that is down to this ...
-PATIENCE = 20  # ... for so many certificates will not fall any further
+STALLED = 100.0  # times its rounding: a gap that is down to this ...
+PATIENCE = 20  # ... and has not halved for so many certificates will not fall any further
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
 
 
@@ -204,7 +204,8 @@ class Run:
         self.certified_steps = -1  # the step at which the last certificate was made
         self.estimates: list[float] = []  # of the gap, an epoch each
         self.plain_epochs = 0  # since the last ascent along faces
-        self.stalled = 0  # certificates whose gap was near its rounding
+        self.lowest = math.inf  # the lowest gap, up to a factor of 2 ...
+        self.stalled = 0  # ... and how many certificates near their rounding found none lower
         self.last_epoch: int | None = None  # where it is known that no certificate will say more
 
     def ascend(self) -> None:
@@ -444,7 +445,9 @@ class Run:
         gets: it goes on converging where the gap no longer shows it.
         """
         floor = certificate.gap <= certificate.rounding
-        if certificate.gap <= STALLED * certificate.rounding:
+        if certificate.gap < 0.5 * self.lowest:
+            self.lowest, self.stalled = certificate.gap, 0
+        elif certificate.gap <= STALLED * certificate.rounding:
             self.stalled += 1
             floor = floor or self.stalled >= PATIENCE
         if floor and self.last_epoch is None and not self.plan.target.level(1.0):

@@ -15,7 +15,7 @@ from . import _predict, _random, _side, _spec, _validate
 from ._loop import Plan, Target, unchanged
 from ._problem import Problem
 from ._random import Seed
-from ._result import ConvergenceWarning, Result
+from ._result import Result, Start, warning_class
 from ._solve import ascend
 from .losses import Logistic, Loss, VectorLoss
 from .regularizers import Regularizer
@@ -46,6 +46,8 @@ class OneVsRest:
     converged : (k,) array of bool
     epochs : (k,) array of int
     lam, sigma : (k,) arrays
+    history : tuple of k structured arrays
+        As in `Result`.
     loss, reg, side
         What was solved, as in `Result`.
     """
@@ -63,6 +65,7 @@ class OneVsRest:
     epochs: np.ndarray
     lam: np.ndarray
     sigma: np.ndarray
+    history: tuple[np.ndarray, ...]
     loss: Loss
     reg: Regularizer
     side: str
@@ -77,14 +80,25 @@ class OneVsRest:
         for array in (*arrays.values(), classes, *([] if alpha is None else [alpha])):
             array.flags.writeable = False
         return cls(
-            classes=classes, alpha=alpha, loss=first.loss, reg=first.reg, side=first.side, **arrays
-        )
+            classes=classes, alpha=alpha, loss=first.loss, reg=first.reg, side=first.side,
+            history=tuple(r.history for r in results), **arrays,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return (
             f"OneVsRest({self.loss.name} + {self.reg.name}: {len(self.classes)} classes, "
             f"{int(self.converged.sum())} converged, largest gap {self.gap.max():.3g})"
         )
+
+    def start(self, c: int, classes: np.ndarray) -> Start:
+        """The solution of class c, for another run."""
+        if self.alpha is None:
+            raise ValueError("warm_start has no alpha: keep_alpha = True keeps it")
+        if not np.array_equal(self.classes, classes):
+            raise ValueError(
+                f"warm_start.classes = {self.classes.tolist()}: y has {classes.tolist()}"
+            )
+        return Start(self.w[:, c], self.intercept[c], np.ascontiguousarray(self.alpha[:, c]))
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """X w + intercept, (n, k)."""
@@ -122,6 +136,7 @@ def one_vs_rest(
     max_epochs: int = 10_000,
     order: str = "permutation",
     seed: Seed = 0,
+    warm_start: OneVsRest | None = None,
     keep_alpha: bool = False,
     callback: Callable[[Result], object] | None = None,
     verbose: int = 0,
@@ -139,6 +154,9 @@ def one_vs_rest(
         Labels of any kind, at least two of them.
     loss : str or Loss
         Any loss of a single margin; those for regression see the targets -1 and +1.
+    warm_start : OneVsRest, optional
+        Start from these solutions, of the same classes and with their alpha, also ones found at
+        another lam or sigma; where they have fewer rows, rows were added at the end.
     keep_alpha : bool
         Whether to keep every dual solution: n numbers a class.
     callback : callable, optional
@@ -181,7 +199,8 @@ def one_vs_rest(
             of_class = replace(problem, target=_against_rest(target, c))
             of_class = of_class.weighed(lam, sigma, total)
             visited = _side.make(of_class, plan.target.eps, visited)
-            results.append(ascend(visited, plan, visited.start(None)))
+            start = None if warm_start is None else warm_start.start(c, classes)
+            results.append(ascend(visited, plan, visited.start(start)))
             if verbose:
                 print(f"{label!r}: {results[-1]!r}", file=sys.stderr)
             if callback is not None:
@@ -193,7 +212,7 @@ def one_vs_rest(
             f"{int((~found.converged).sum())} of {len(classes)} classes did not reach their "
             f"target, the first is {classes[c]!r}: gap = {found.gap[c]:.3g}, target "
             f"{found.target[c]:.3g}; raise max_epochs or tol",
-            ConvergenceWarning,
+            warning_class.get(),
             stacklevel=2,
         )
     return found

@@ -18,7 +18,7 @@ from ._loop import Plan, Target, unchanged
 from ._plot import plot_path
 from ._problem import Problem
 from ._random import Seed
-from ._result import ConvergenceWarning, Interrupted, Result
+from ._result import Interrupted, Result, warning_class
 from ._solve import ascend
 from ._vector import problem_of
 from .losses import Loss, VectorLoss
@@ -284,7 +284,7 @@ def path(
             f"{int((~found.converged).sum())} of {len(found)} points did not reach their target, "
             f"the first is number {k}: gap = {found.gap[k]:.3g}, target {found.target[k]:.3g}; "
             "raise max_epochs or tol",
-            ConvergenceWarning,
+            warning_class.get(),
             stacklevel=2,
         )
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,6 +41,18 @@ class Interrupted(KeyboardInterrupt):
 
 class ConvergenceWarning(UserWarning):
     """The target was not reached; the certificate says what was."""
+
+
+# What a run warns with that misses its target: estimators take one that scikit-learn knows as well.
+warning_class: ContextVar[type[Warning]] = ContextVar("warning_class", default=ConvergenceWarning)
+
+
+class Start(NamedTuple):
+    """A pair to start from that is no `Result`."""
+
+    w: np.ndarray
+    intercept: Any
+    alpha: Any
 
 
 class Status(enum.Enum):

@@ -27,7 +27,7 @@ from ._core.regs import L2Map, gradient
 from ._intercept import Multipliers
 from ._newton import Ascent
 from ._problem import Evaluation, Problem, Room
-from ._result import NumericalError, Result
+from ._result import NumericalError, Result, Start
 from ._vector import VectorProblem
 from .losses import Squared
 from .regularizers import L1
@@ -227,7 +227,7 @@ class RowSide(Side):
 
     def start(self, given: Any) -> Any:
         problem = self.problem
-        if isinstance(given, Result) and problem.free:
+        if isinstance(given, (Result, Start)) and problem.free:
             self.beta = problem.read_intercept("warm_start.intercept", given.intercept)
         if given is None:
             # Where sigma is large, what belongs to w = 0 proves it to be the solution. To see that
@@ -235,7 +235,7 @@ class RowSide(Side):
             if not problem.sigma > 0.1 * problem.lam or problem.sigma < problem.sigma_max():
                 return None
             return problem.alpha_at_zero()
-        alpha = given.alpha if isinstance(given, Result) else given
+        alpha = given.alpha if isinstance(given, (Result, Start)) else given
         return problem.read_alpha("warm_start", alpha)
 
     def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -387,7 +387,7 @@ class ColumnSide(Side):
         if given is None:
             return None
         problem = self.problem
-        if isinstance(given, Result):
+        if isinstance(given, (Result, Start)):
             if given.w.shape != (problem.d,):
                 raise ValueError(
                     f"warm_start.w has shape {given.w.shape}, X has {problem.d} columns"
@@ -542,7 +542,7 @@ class Reduction(RowSide):
             shrink = min(1.0, self.problem.sigma / max(self.problem.sigma_max(), TINY))
             alpha: np.ndarray = self.problem.alpha_at_zero() * shrink
             return alpha
-        if isinstance(given, Result) and self.geometry == "l2" and not self.literal:
+        if isinstance(given, (Result, Start)) and self.geometry == "l2" and not self.literal:
             self.origin = np.array(_validate.vector("warm_start.w", given.w, self.problem.d))
         alpha = super().start(given)
         assert alpha is not None

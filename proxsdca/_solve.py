@@ -14,7 +14,7 @@ from ._loop import Plan, Run, logger, unchanged
 from ._output import OUTPUTS
 from ._problem import Certificate
 from ._random import Seed
-from ._result import Check, ConvergenceWarning, Interrupted, Result, Status
+from ._result import Check, Interrupted, Result, Status, warning_class
 from ._side import Side
 from ._vector import problem_of
 from .losses import Loss, VectorLoss
@@ -217,7 +217,7 @@ def _result(run: Run) -> Result:
 def finished(result: Result) -> None:
     """Warn of a result that is less than what was asked for."""
     if not result.converged and result.status is not Status.UNCERTIFIED:
-        warnings.warn(_advice(result), ConvergenceWarning, stacklevel=3)
+        warnings.warn(_advice(result), warning_class.get(), stacklevel=3)
 
 
 def _advice(result: Result) -> str:

@@ -109,17 +109,18 @@ class Chain(Ready):
             Sequences, as for the oracle; by default its own.
         """
         weights = _validate.vector("w", w, self.d)
-        compiled, sizes, listed = self._compiled, self.lengths, False
+        sizes, listed = self.lengths, False
         if X is not None:
             if lengths is None:
                 listed = True
                 X, lengths = _stacked(X)
             rows = rows_for(X, self._columns)
             sizes = _validate.lengths("lengths", lengths, rows.n)
-            compiled = ChainOracle(rows, _offsets(sizes), None, len(self.classes), False)
+            numbers, scores = _decoded(weights, rows, sizes, len(self.classes))
         elif lengths is not None:
             raise ValueError("lengths is given without X")
-        numbers, scores = decode(compiled, weights, int(sizes.sum()))
+        else:
+            numbers, scores = decode(self._compiled, weights, int(sizes.sum()))
         labels: Any = self.classes[numbers]
         return Decoded(np.split(labels, np.cumsum(sizes)[:-1]) if listed else labels, scores)
 
@@ -129,6 +130,15 @@ class Chain(Ready):
 
     def _numbers(self, i: int, label: Any) -> np.ndarray:
         return numbers_of(label, self.classes, (int(self.lengths[i]),))
+
+
+def best_labels(w: np.ndarray, X: Any, lengths: np.ndarray, k: int) -> Any:
+    """The numbers of the labels with the largest scores, of k, and those scores."""
+    return _decoded(w, _validate.rows(X), lengths, k)
+
+
+def _decoded(w: np.ndarray, rows: Any, lengths: np.ndarray, k: int) -> Any:
+    return decode(ChainOracle(rows, _offsets(lengths), None, k, False), w, int(lengths.sum()))
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:

@@ -1,0 +1,162 @@
+"""What all estimators have in common: parameters -> arguments of `solve`, results -> attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning as SklearnWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .. import _spec, _validate
+from .._result import ConvergenceWarning, warning_class
+
+FORMATS = ("csr", "csc")
+DTYPES = (np.float64, np.float32)
+
+
+class EstimatorWarning(ConvergenceWarning, SklearnWarning):
+    """The target was not reached: both proxsdca's and scikit-learn's ConvergenceWarning."""
+
+
+@dataclass(frozen=True)
+class Unscaled:
+    """A lam or sigma that stands beside a sum of losses, not beside their weighted mean.
+
+    Parameters
+    ----------
+    value : float
+    per : {"sum", "rows"}
+        Whether the losses s_i phi_i are added up, as in C-style objectives, or divided by the
+        number of rows. Either way it is divided by what makes a weighted mean of them: value /
+        sum(sample_weight), or n value / sum(sample_weight).
+    """
+
+    value: float
+    per: str = "sum"
+
+    def over(self, n: int, total: float) -> float:
+        """The value beside the weighted mean of n rows whose weights add up to total."""
+        value = _validate.positive("value", self.value)
+        per = _validate.choice("per", self.per, ("sum", "rows"))
+        return value / total if per == "sum" else value * n / total
+
+
+@contextmanager
+def sklearn_warnings() -> Iterator[None]:
+    """Warn of missed targets in a way that filters for scikit-learn's warnings see."""
+    token = warning_class.set(EstimatorWarning)
+    try:
+        yield
+    finally:
+        warning_class.reset(token)
+
+
+class SDCABase(BaseEstimator):
+    """A linear model, fitted by Prox-SDCA with a certificate."""
+
+    coef_: Any  # an array, or sparse after `sparsify`
+
+    def _validated(self, X: Any, y: Any, **more: Any) -> tuple[Any, np.ndarray]:
+        """X and y for a fit; feature names and counts are kept."""
+        checked: tuple[Any, np.ndarray] = validate_data(
+            self, X, y, accept_sparse=FORMATS, dtype=DTYPES, accept_large_sparse=True, **more
+        )
+        return checked
+
+    def _features(self, X: Any) -> Any:
+        """X for a prediction, with the features that were fitted."""
+        check_is_fitted(self)
+        return validate_data(
+            self, X, accept_sparse=FORMATS, dtype=DTYPES, accept_large_sparse=True, reset=False
+        )
+
+    def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
+        if sample_weight is None:
+            return None
+        weight: np.ndarray = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        return weight
+
+    def _seed(self) -> int:
+        state = self.random_state
+        if state is None or isinstance(state, np.random.RandomState):
+            return int(check_random_state(state).randint(2**31 - 1))
+        return _validate.count("random_state", state, 0)
+
+    def _arguments(self, n: int, weight: np.ndarray | None, **other: Any) -> dict[str, Any]:
+        """The arguments of `solve`, but for X, y and the loss."""
+        total = float(n if weight is None else weight.sum())
+
+        def scaled(value: Any) -> Any:
+            return value.over(n, total) if isinstance(value, Unscaled) else value
+
+        return {
+            "reg": self.reg,
+            "lam": scaled(self.lam),
+            "sigma": scaled(self.sigma),
+            "sample_weight": weight,
+            "fit_intercept": self.fit_intercept,
+            "side": self.side,
+            "tol": self.tol,
+            "eps": self.eps,
+            "max_epochs": self.max_iter,
+            "order": self.order,
+            "seed": self._seed(),
+            "verbose": self.verbose,
+            **other,
+        }
+
+    def _margins(self, X: Any) -> np.ndarray:
+        """X coef_^T + intercept_."""
+        X = self._features(X)
+        z: np.ndarray = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return z
+
+    def _keep(self, found: Any) -> None:
+        """What a `Result`, or a `OneVsRest`, says of the fit."""
+        self.result_ = found
+        self.dual_coef_ = found.alpha
+        self.gap_, self.rounding_ = found.gap, found.rounding
+        self.primal_, self.dual_ = found.primal, found.dual
+        self.n_iter_ = int(np.max(found.epochs))
+        self.history_ = found.history
+
+    def _previous(self, loss: Any, n: int) -> Any:
+        """The last result, where warm_start asks for it and it is one of a problem like this."""
+        last = getattr(self, "result_", None)
+        if not getattr(self, "warm_start", False) or last is None:
+            return None
+        like = (
+            repr(last.loss) == repr(loss)
+            and repr(last.reg) == repr(_spec.reg(self.reg))
+            and last.w.shape[0] == self.n_features_in_
+            and last.alpha.shape[0] <= n
+        )
+        return last if like else None
+
+    def sparsify(self) -> Any:
+        """Turn coef_ into a sparse matrix, which takes less room where most of it is 0."""
+        check_is_fitted(self)
+        self.coef_ = sparse.csr_array(np.atleast_2d(self.coef_))
+        return self
+
+    def densify(self) -> Any:
+        """Turn coef_ back into an array."""
+        check_is_fitted(self)
+        if hasattr(self.coef_, "toarray"):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
