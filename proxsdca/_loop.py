@@ -402,14 +402,14 @@ class Run:
         # the last iterate's v is recomputed from b alone, which ends its drift
         own = self.b is (w if problem.by_columns else alpha)
         room = self.room if own else self.room._replace(touched=np.empty_like(self.v))
-        slack = 0.0
+        slack = -1.0
         if problem.free:
-            alpha = problem.balanced(alpha)
-            unscaled = alpha
-            if own and not problem.by_columns:
-                problem.copy_alpha(self.b, alpha)
-            last = self.certificate.primal if self.history else 0.0
-            slack = 0.01 * plan.target.level(last)
+            alpha = unscaled = problem.balanced(alpha)
+            if not problem.by_columns:  # whose intercept is the best one already
+                last = self.certificate.primal if self.history else 0.0
+                slack = 0.01 * plan.target.level(last)
+                if own:
+                    problem.copy_alpha(self.b, alpha)
         evaluation = problem.evaluate(w, alpha, room, rescale=True, slack=slack)
         w[problem.d :] = evaluation.intercept
         if own:

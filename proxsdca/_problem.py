@@ -269,7 +269,7 @@ class Problem:
 
     def exactly_balanced(self, name: str, alpha: Any) -> Any:
         """An alpha from outside that adds up to 0 but for roundings, made to do so exactly."""
-        alpha = self.feasible(name, alpha)
+        alpha = self.feasible(name, np.array(alpha))
         return self._near_balance(name, alpha, float(np.abs(alpha).sum()))
 
     def _near_balance(self, name: str, alpha: Any, size: float) -> Any:

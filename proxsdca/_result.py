@@ -48,7 +48,8 @@ warning_class: ContextVar[type[Warning]] = ContextVar("warning_class", default=C
 
 
 class Start(NamedTuple):
-    """A pair to start from that is no `Result`."""
+    """A pair to start from, of a problem that may have had other targets and weights; alpha is
+    moved into the domain."""
 
     w: np.ndarray
     intercept: Any

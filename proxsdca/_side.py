@@ -17,7 +17,7 @@ from ._core.block_epoch import BlockEpoch
 from ._core.block_objective import restore
 from ._core.columns import LossMap, Penalty
 from ._core.epoch import Epoch
-from ._core.intercept import centred, fitted
+from ._core.intercept import centred
 from ._core.losses import OPTIONS
 from ._core.map import Map
 from ._core.newton import Newton
@@ -236,6 +236,9 @@ class RowSide(Side):
                 return None
             return problem.alpha_at_zero()
         alpha = given.alpha if isinstance(given, (Result, Start)) else given
+        if isinstance(given, Start):
+            alpha = _validate.prefix("warm_start", alpha, problem.n)
+            problem.into_domain(alpha)
         return problem.read_alpha("warm_start", alpha)
 
     def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -361,6 +364,7 @@ class ColumnSide(Side):
         # The squared loss is centred: each step on w_j takes the intercept along, so that the
         # residuals always add up to 0. For other losses it is fitted every so often.
         self.sums: np.ndarray | None = None
+        self.shift = np.zeros(1)  # what the intercept has moved by since it was added to v
 
     def curvature(self) -> np.ndarray:
         problem = self.problem
@@ -379,8 +383,8 @@ class ColumnSide(Side):
         return Epoch(
             problem.storage, self.term, self.map, self.target, self.weight, curvature, b[:d], v,
             scale=self.scale, q_R=self._largest(curvature), option=OPTIONS[option],
-            virtual=virtual, bias=b[d:] if problem.free else None, lift=self.sums,
-            bias_scale=-1 / problem.n,
+            virtual=virtual, lift=self.sums, bias_scale=-1 / problem.n,
+            bias=(self.shift if self.residual else b[d:]) if problem.free else None,
         )  # fmt: skip
 
     def start(self, given: Any) -> np.ndarray | None:
@@ -414,26 +418,32 @@ class ColumnSide(Side):
         return w if at_w + penalty <= problem.mean_loss(np.zeros(problem.n)) else None
 
     def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.problem.free:
+            self._fit_intercept(b, v)
         if isinstance(self.map, LossMap):
             self.map.dual(room)
         else:
             np.negative(v, out=room)
-            room -= b[self.problem.d :].sum()  # the intercept, where there is one
         return b, room
 
+    def _fit_intercept(self, b: np.ndarray, v: np.ndarray) -> None:
+        """Make the intercept the best one for w, so that alpha adds up to 0 but for roundings."""
+        if isinstance(self.map, LossMap):
+            self.map.fit(v, b[self.problem.d :])
+        else:
+            mean = v.mean()
+            v -= mean
+            b[self.problem.d] -= mean
+            self.shift[0] = 0
+
     def load(self, b: np.ndarray, v: np.ndarray) -> None:
-        if self.problem.free:  # the best intercept for w
-            problem = self.problem
-            b[problem.d] = 0
-            b[problem.d] = fitted(
-                problem.loss, problem.target, problem.weight, problem.margins(b), 0.0
-            )
         v[:] = self.problem.margins(b)
         self.refill(v, 1.0, b)
 
     def refill(self, v: np.ndarray, shrink: float, w: np.ndarray) -> None:
         if self.residual:
-            v -= self.problem.target + w[self.problem.d :].sum()
+            v -= self.problem.target
+            self.shift[0] = 0
 
     def settle(self, b: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """w_j of an all-zero column is 0 at the optimum; so is that of a constant one beside an

@@ -326,7 +326,7 @@ def weighted_classes(
     """Refuse a class without weight, whose best intercept is infinite."""
     share = np.bincount(target, weight, len(classes))
     if not share.all():
-        label = classes[int(np.argmin(share))]
+        label = classes.tolist()[int(np.argmin(share))]
         raise ValueError(
             f"class {label!r} has no rows with weight: loss {loss.name!r} with fit_intercept = "
             "True needs some for every class, else its intercept is -inf"

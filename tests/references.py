@@ -60,11 +60,14 @@ def penalty(reg, w, lam, sigma, d):
     raise NotImplementedError(f"a reference for {reg.name!r} is needed")
 
 
-def optimum(X, y, loss, reg, lam, sigma=0.0, weight=None) -> tuple[float, float]:
+def optimum(
+    X, y, loss, reg, lam, sigma=0.0, weight=None, fit_intercept=False
+) -> tuple[float, float]:
     """min P for P = mean loss + lam g(w), and its own tolerance."""
     w = cp.Variable(X.shape[1])
+    beta = cp.Variable() if fit_intercept else 0.0
     weight = np.ones(len(y)) if weight is None else weight
-    objective = mean_loss(loss, X @ w, y, weight) + penalty(reg, w, lam, sigma, X.shape[1])
+    objective = mean_loss(loss, X @ w + beta, y, weight) + penalty(reg, w, lam, sigma, X.shape[1])
     problem = cp.Problem(cp.Minimize(objective))
     tolerance = _solve(problem)
     return problem.value, tolerance * (1 + abs(problem.value))

@@ -14,10 +14,11 @@ RATIONAL = ("hinge", "squared", "absolute", "squared_hinge")
 RATIONAL_REGS = ("l2", "l1l2", "l1")
 
 
-def exact_certificate(X, y, w, alpha, loss, reg, lam, sigma, c, s, B=None):
+def exact_certificate(X, y, w, alpha, loss, reg, lam, sigma, c, s, B=None, beta=0.0):
     """P(w) and D(alpha) in rational arithmetic, and their sum with the size of every product.
 
-    For l1 it is D_B, by default with the B = P(w) / sigma that w proves (ERRATA 6, 7).
+    For l1 it is D_B, by default with the B = P(w) / sigma that w proves (ERRATA 6, 7). Where there
+    is an intercept, beta, alpha has to add up to 0.
     """
     n, d = X.shape
     X = [[Fraction(x) for x in row] for row in X]
@@ -26,6 +27,7 @@ def exact_certificate(X, y, w, alpha, loss, reg, lam, sigma, c, s, B=None):
     primal = dual = size = Fraction(0)
     for i in range(n):
         products = [x * t for x, t in zip(X[i], w, strict=True)]
+        products.append(Fraction(beta))
         m, reach = sum(products), sum(map(abs, products))
         dual += y[i] * alpha[i]
         if loss in ("squared", "squared_hinge") and s[i]:

@@ -30,16 +30,17 @@ def into_domain(row, y, s):
     return [a * s / row[y] for a in row] if row[y] > s else row
 
 
-def hinge_certificate(X, y, w, alpha, delta, reg, lam, sigma, s):
+def hinge_certificate(X, y, w, alpha, delta, reg, lam, sigma, s, beta=None):
     """P(w), D(alpha) and the size of all that is summed, in rational arithmetic."""
     n, d, k = len(X), len(X[0]), len(w[0])
+    beta = [Fraction(0)] * k if beta is None else [Fraction(float(t)) for t in beta]
     lam, sigma = Fraction(float(lam)), Fraction(float(sigma))
     primal = dual = size = Fraction(0)
     v = [[Fraction(0)] * k for _ in range(d)]
     reach = [[Fraction(0)] * k for _ in range(d)]
     for i in range(n):
-        z = [sum(X[i][j] * w[j][c] for j in range(d)) for c in range(k)]
-        spread = max(sum(abs(X[i][j] * w[j][c]) for j in range(d)) for c in range(k))
+        z = [sum(X[i][j] * w[j][c] for j in range(d)) + beta[c] for c in range(k)]
+        spread = max(sum(abs(X[i][j] * w[j][c]) for j in range(d)) + abs(beta[c]) for c in range(k))
         primal += s[i] * max(delta[y[i]][c] - z[y[i]] + z[c] for c in range(k))
         size += s[i] * (max(delta[y[i]]) + 2 * spread)
         row = into_domain(alpha[i], y[i], s[i])

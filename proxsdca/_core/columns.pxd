@@ -77,5 +77,6 @@ cdef class LossMap(Map):
     cdef inline void settle(self) noexcept nogil:
         pass
 
-    # Fit the intercept, which is part of v; returns a bound on the length that map(v) moved.
-    cdef double lift(self, double* v, double* bias) noexcept nogil
+    # Fit the intercept, which is part of v, until the given part of its slope is left; returns a
+    # bound on the length that map(v) moved.
+    cdef double lift(self, double* v, double* bias, double enough=*) noexcept nogil

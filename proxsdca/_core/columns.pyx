@@ -65,11 +65,15 @@ cdef class LossMap(Map):
     cdef double norm_sq(self, const double* state) noexcept nogil:
         return state[0] / self.loss.gamma
 
-    cdef double lift(self, double* v, double* bias) noexcept nogil:
+    def fit(self, double[::1] v, double[::1] bias):
+        """Make the intercept, which is part of v, the best one."""
+        self.lift(&v[0], &bias[0], 1e-15)
+
+    cdef double lift(self, double* v, double* bias, double enough=0.1) noexcept nogil:
         cdef Py_ssize_t i, n = self.target.shape[0]
         cdef const double* weight = &self.weight[0] if self.weight is not None else NULL
         cdef double total = n
-        cdef double move = best_intercept(self.loss, &self.target[0], weight, v, n, 0, 0, 0.1)
+        cdef double move = best_intercept(self.loss, &self.target[0], weight, v, n, 0, 0, enough)
         if move == 0:
             return 0
         bias[0] += move

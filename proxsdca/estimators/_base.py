@@ -16,7 +16,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import _spec, _validate
-from .._result import ConvergenceWarning, warning_class
+from .._result import ConvergenceWarning, Start, warning_class
+from ..losses import VectorLoss
 
 FORMATS = ("csr", "csc")
 DTYPES = (np.float64, np.float32)
@@ -130,18 +131,30 @@ class SDCABase(BaseEstimator):
         self.n_iter_ = int(np.max(found.epochs))
         self.history_ = found.history
 
-    def _previous(self, loss: Any, n: int) -> Any:
-        """The last result, where warm_start asks for it and it is one of a problem like this."""
-        last = getattr(self, "result_", None)
-        if not getattr(self, "warm_start", False) or last is None:
+    def _previous(self, loss: Any, target: np.ndarray, weight: np.ndarray | None) -> Any:
+        """What the last fit leaves to start from, if warm_start asks for it and it is one of a
+        problem like this."""
+        if not getattr(self, "warm_start", False):
             return None
+        last, rows = getattr(self, "result_", None), getattr(self, "_rows", None)
+        self._rows = target, weight
+        if last is None or rows is None:
+            return None
+        k = len(self.classes_) if hasattr(self, "classes_") else 2
+        joint = isinstance(loss, VectorLoss)
         like = (
             repr(last.loss) == repr(loss)
             and repr(last.reg) == repr(_spec.reg(self.reg))
-            and last.w.shape[0] == self.n_features_in_
-            and last.alpha.shape[0] <= n
+            and last.w.shape
+            == ((self.n_features_in_, k) if k > 2 or joint else (self.n_features_in_,))
+            and last.alpha.shape[0] <= len(target)
         )
-        return last if like else None
+        if not like:
+            return None
+        if joint:  # whose alpha depends on targets and weights
+            now: Any = (target, weight)
+            return last if all(map(np.array_equal, rows, now)) else None
+        return last if k > 2 else Start(last.w, last.intercept, last.alpha)
 
     def sparsify(self) -> Any:
         """Turn coef_ into a sparse matrix, which takes less room where most of it is 0."""

@@ -147,7 +147,7 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
         if len(self.classes_) < 2:
             raise ValueError(
                 "a classifier needs samples of at least 2 classes in the data, but y contains "
-                f"only one class: {self.classes_[0]!r}"
+                f"only one class: {self.classes_.tolist()[0]!r}"
             )
         return target
 
@@ -186,7 +186,7 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
     def _fit(self, X: Any, target: np.ndarray, weight: np.ndarray | None, **other: Any) -> None:
         """Fit the classes' numbers, with these arguments of `solve` instead of the parameters'."""
         loss = self._loss()
-        start = self._previous(loss, len(target))
+        start = self._previous(loss, target, weight)
         arguments = self._arguments(len(target), weight, loss=loss, warm_start=start, **other)
         with sklearn_warnings():
             if isinstance(loss, VectorLoss) or len(self.classes_) == 2:

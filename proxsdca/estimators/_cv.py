@@ -74,7 +74,7 @@ class PathCV(SDCABase):
         num = _validate.count("num", self.num, 1)
         if not reg.has_sigma:
             total = len(target) if weight is None else float(weight.sum())
-            return "lam", np.geomspace(100.0, 0.01, num) / total
+            return "lam", np.geomspace(100.0, 0.1, num) / total
         ratio = _validate.positive("ratio", self.ratio)
         arguments = self._path_arguments(len(target), weight)
         largest = max(
@@ -142,7 +142,7 @@ class SDCARegressorCV(PathCV, SDCARegressor):
         is left, down to `ratio` times that.
     lams : array_like, optional
         The lams to choose from instead; by default, where the regulariser has no sigma, `num` of
-        them from 100 to 0.01, divided by sum(sample_weight).
+        them from 100 to 0.1, divided by sum(sample_weight).
     num : int
     ratio : float
     cv : int, splitter or iterable, optional
@@ -310,9 +310,10 @@ order, random_state, verbose
         for train, _ in folds:
             missing = np.setdiff1d(np.arange(len(self.classes_)), target[train])
             if len(missing):
+                label = self.classes_.tolist()[missing[0]]
                 raise ValueError(
-                    f"a fold has no rows of class {self.classes_[missing[0]]!r} to train on: fewer "
-                    "folds, or more rows of it, are needed"
+                    f"a fold has no rows of class {label!r} to train on: fewer folds, or more rows "
+                    "of it, are needed"
                 )
         self._search(X, y, target, weight, folds)
         return self

@@ -106,7 +106,7 @@ class SDCARegressor(RegressorMixin, SDCABase):
     def _fit(self, X: Any, y: np.ndarray, weight: np.ndarray | None, **other: Any) -> None:
         """Fit, with these arguments of `solve` instead of the parameters'."""
         loss = self._loss()
-        start = self._previous(loss, len(y))
+        start = self._previous(loss, y, weight)
         arguments = self._arguments(len(y), weight, loss=loss, warm_start=start, **other)
         with sklearn_warnings():
             found = solve(X, y, **arguments)

@@ -104,7 +104,7 @@ class SDCASequenceTagger(ClassifierMixin, SDCABase):
         if len(self.classes_) < 2:
             raise ValueError(
                 "a tagger needs samples of at least 2 classes in the data, but y contains only one "
-                f"class: {self.classes_[0]!r}"
+                f"class: {self.classes_.tolist()[0]!r}"
             )
         return X, y, self._lengths(lengths, len(y))
 
@@ -184,7 +184,7 @@ class SDCASequenceTaggerCV(SDCASequenceTagger):
     reg, sigma, normalize, tol, eps, max_iter, order, random_state, verbose
         As in `SDCASequenceTagger`.
     lams : array_like, optional
-        The lams to choose from; by default `num` of them from 100 to 0.01, divided by the number of
+        The lams to choose from; by default `num` of them from 100 to 0.1, divided by the number of
         sequences.
     num : int
     cv : int, splitter or iterable, optional
@@ -243,7 +243,7 @@ class SDCASequenceTaggerCV(SDCASequenceTagger):
         if hasattr(X, "tocsr"):
             X = X.tocsr()
         if self.lams is None:
-            self.lams_ = np.geomspace(100.0, 0.01, _validate.count("num", self.num, 1)) / len(sizes)
+            self.lams_ = np.geomspace(100.0, 0.1, _validate.count("num", self.num, 1)) / len(sizes)
         else:
             self.lams_ = np.sort(_validate.positives("lams", self.lams))[::-1]
         folds = check_cv(self.cv).split(sizes)

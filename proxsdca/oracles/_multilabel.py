@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from .. import _validate
 from .._core.ready_oracles import TreeOracle
@@ -122,6 +121,8 @@ def chow_liu(Y: np.ndarray) -> np.ndarray:
     # spanning trees leave out weights of 0, so that the largest has the smallest weight above it
     weight = information.max() - np.maximum(information, 0) + 1
     np.fill_diagonal(weight, 0)
+    from scipy.sparse.csgraph import minimum_spanning_tree  # half of what importing us would take
+
     tree = minimum_spanning_tree(sparse.csr_array(np.triu(weight))).tocoo()
     pairs = np.column_stack([tree.row, tree.col]).astype(np.intp)
     return np.ascontiguousarray(pairs[np.lexsort(pairs.T[::-1])])
