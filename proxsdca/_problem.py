@@ -399,7 +399,8 @@ class Problem:
 
     def read_intercept(self, name: str, given: Any) -> np.ndarray:
         """Intercepts from outside."""
-        return np.array(_validate.vector(name, np.atleast_1d(given), self.free))
+        given = np.full(self.free, given) if np.ndim(given) == 0 else given
+        return np.array(_validate.vector(name, given, self.free))
 
     def intercept_only(self) -> float:
         """The best beta where w = 0."""

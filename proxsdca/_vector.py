@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from scipy import sparse
 from . import _spec, _validate
 from ._core.block_objective import accumulate, at_zero, evaluate_blocks
 from ._core.duals import CompactDuals, DenseDuals, Duals
-from ._core.intercept import balance_blocks, flows
+from ._core.intercept import flows, reduce_flows, scale_flows
 from ._core.map import Map
 from ._core.regs import L2Map
 from ._problem import SIDES, Evaluation, Problem, Room, empty
@@ -152,7 +153,11 @@ class VectorProblem(Problem):
     def balanced(self, alpha: Duals) -> Duals:
         out = alpha.like()
         out.assign(alpha)
-        balance_blocks(out, self.weight, _potentials(out))
+        mass = np.empty((self.k, self.k))
+        flows(out, mass)
+        h = scale_flows(out, self.weight, _potentials(mass))
+        flows(out, mass)
+        reduce_flows(out, h, mass.copy(), _cuts(mass))
         return out
 
     def exactly_balanced(self, name: str, alpha: Duals) -> Duals:
@@ -251,23 +256,62 @@ class VectorProblem(Problem):
         return u / self.n
 
 
-def _potentials(alpha: Duals) -> np.ndarray:
+def _potentials(mass: np.ndarray) -> np.ndarray:
     """p with which the flows F_yj (1 - (p_y - p_j)) have as much arriving as leaving: it solves a
     Laplacian system with weights F + F^T. Beyond WIDEST classes, 0."""
-    k = alpha.k
+    k = len(mass)
     p: np.ndarray = np.zeros(k)
-    if k > WIDEST:
-        return p
-    mass = np.empty((k, k))
-    flows(alpha, mass)
     both = mass + mass.T
-    over = mass.sum(axis=1) - mass.sum(axis=0)
     total = both.sum(axis=1)
-    if not total.any():
+    if k > WIDEST or not total.any():
         return p
+    over = mass.sum(axis=1) - mass.sum(axis=0)
     laplacian = np.diag(total) - both + total.mean() / k  # whose null space are the constants
     p = np.linalg.lstsq(laplacian, over, rcond=1e-12)[0]
     return p
+
+
+def _cuts(flow: np.ndarray) -> np.ndarray:
+    """What to take away from each flow[y, j], from class j to class y, so that as much arrives at
+    every class as leaves it. All numbers are multiples of one, so that the sums are exact.
+
+    Where more arrives at y than leaves it, some flow from a j to y is cut, which passes the excess
+    on to j. Going on like that must lead to a class that more leaves than arrives at, as flows that
+    only ever pass it on would be balanced; the shortest such way is taken. `flow` is overwritten.
+    """
+    cut = np.zeros_like(flow)
+    over = flow.sum(axis=1) - flow.sum(axis=0)
+
+    def take(steps: list[tuple[int, int]], begin: int, end: int) -> None:
+        amount = min(over[begin], -over[end], *(flow[step] for step in steps))
+        for step in steps:
+            flow[step] -= amount
+            cut[step] += amount
+        over[begin] -= amount
+        over[end] += amount
+
+    for y in np.flatnonzero(over > 0).tolist():  # ways of one step, which are most of them
+        for j in np.flatnonzero((flow[y] > 0) & (over < 0)).tolist():
+            if over[y] > 0:
+                take([(y, j)], y, j)
+    while over[begin := int(over.argmax())] > 0:
+        before = {begin: -1}
+        queue = deque(before)
+        end = -1
+        while end < 0:
+            y = queue.popleft()
+            for j in np.flatnonzero(flow[y] > 0).tolist():
+                if j not in before:
+                    before[j] = y
+                    queue.append(j)
+                    if over[j] < 0:
+                        end = j
+                        break
+        way = [end]
+        while before[way[-1]] >= 0:
+            way.append(before[way[-1]])
+        take(list(zip(way[1:], way[:-1], strict=True)), begin, end)
+    return cut
 
 
 def _largest_flow(cost: Any, share: np.ndarray) -> np.ndarray:

@@ -158,7 +158,9 @@ def test_sparsify(diabetes):
     before = model.predict(X)
     assert sparse.issparse(model.sparsify().coef_)
     np.testing.assert_allclose(pickle.loads(pickle.dumps(model)).predict(X), before)
-    assert model.densify().coef_.shape[-1] == 10
+    assert model.sparsify().densify().densify().coef_.shape == (10,)
+    labels = (y > y.mean()).astype(int)
+    assert SDCAClassifier().fit(X, labels).sparsify().densify().coef_.shape == (1, 10)
 
 
 def test_warm_start(diabetes):
@@ -282,6 +284,25 @@ def test_scoring_and_fixed_weights(diabetes):
     assert model.scores_.max() < 1
     assert model.result_.sigma == 0.01
     assert model.result_.lam == model.lam_
+
+
+def test_frames_and_more_classes_than_there_are_in_folds(iris):
+    X, y = iris
+    two = y != "setosa"
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    named = SDCAClassifierCV(lams=[1.0, 0.1], cv=3).fit(frame, y)
+    assert named.feature_names_in_.tolist() == list("abcd")
+    for kind in (losses.Softmax, losses.MulticlassHinge):
+        loss = kind(classes=["setosa", "versicolor", "virginica"])
+        model = SDCAClassifierCV(loss, lams=[1.0, 0.1], cv=3, fit_intercept=False)
+        assert len(model.fit(X[two], y[two]).classes_) == 3
+
+
+def test_predictions_are_those_of_the_loss_that_was_fitted(diabetes):
+    X, y = diabetes
+    model = SDCARegressor("poisson").fit(X, y)
+    before = model.predict(X)
+    np.testing.assert_array_equal(model.set_params(loss="squared").predict(X), before)
 
 
 def test_a_fold_without_a_class(iris):
@@ -430,7 +451,7 @@ EXACT = {"tol": 1e-9, "max_iter": 1_000_000}
         LogisticRegression(C=0.3, l1_ratio=0.4, solver="saga", **EXACT),
         Lasso(alpha=0.05, **EXACT),
         ElasticNet(alpha=0.05, l1_ratio=0.3, **EXACT),
-        Ridge(alpha=20.0),
+        Ridge(alpha=np.int64(20)),
         *(
             SGDClassifier(loss, alpha=0.01, max_iter=3000, tol=None, random_state=0)
             for loss in ("hinge", "squared_hinge", "log_loss", "huber", "epsilon_insensitive")
@@ -497,8 +518,16 @@ def test_bad_input(iris):
         SDCAClassifier().fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="X has 3 features, but SDCAClassifier is expecting 4"):
         SDCAClassifier().fit(X, y).predict(X[:, :3])
-    with pytest.raises(ValueError, match="are not in y"):
+    with pytest.raises(ValueError, match="are not in class_weight"):
         SDCAClassifier(class_weight={"tulip": 2.0}).fit(X, y)
+    more = {"setosa": 1, "versicolor": 1, "virginica": 2, "tulip": 3}
+    assert SDCAClassifier(class_weight=more).fit(X, y).score(X, y) > 0.9
+    with pytest.raises(TypeError, match="a dict, 'balanced' or None"):
+        SDCAClassifier(class_weight=[1, 2]).fit(X, y)
+    with pytest.raises(ValueError, match=r"class_weight\['setosa'\] = -1"):
+        SDCAClassifier(class_weight={"setosa": -1}).fit(X, y)
+    with pytest.raises(ValueError, match="SDCARegressor has it"):
+        SDCAClassifier("poisson").fit(X, y)
     with pytest.raises(ValueError, match="loss = 'hing'"):
         SDCAClassifier("hing").fit(X, y)
     with pytest.raises(ValueError, match="SDCAClassifier has it"):

@@ -22,6 +22,7 @@ from proxsdca._core.intercept import balance, fitted
 from proxsdca._core.losses import OPTIONS
 from proxsdca._core.regs import L2Map
 from proxsdca._validate import rows
+from proxsdca._vector import problem_of
 from proxsdca.losses import LOSSES, MulticlassHinge
 
 REGS = ("l2", "l1l2", "l1", "qnorm", "group")
@@ -152,6 +153,43 @@ def test_balance_stays_in_the_domain_and_near(loss, seed, weighted, scale):
     # no more is moved than is missing, up to the grid
     missing, size = abs(alpha.sum()), np.abs(alpha).sum()
     assert np.abs(out - alpha).sum() <= missing * (1 + 1e-9) + 1e-12 * n * size
+
+
+@pytest.mark.parametrize("k", [10, 50, 210])
+def test_balancing_many_classes_takes_no_more_than_is_missing(k):
+    """What goes around in circles stays; beyond 200 classes nothing is scaled beforehand."""
+    rng = np.random.default_rng(k)
+    n = 3 * k
+    X, y = rng.normal(size=(n, 10)), np.arange(n) % k
+    without = proxsdca.solve(X, y, loss="multiclass_hinge", lam=0.01, tol=1e-2)
+    problem = problem_of(X, y, "multiclass_hinge", "l2", 0.01, None, None, fit_intercept=True)
+    alpha = problem.read_alpha("alpha", without.alpha)
+    found = problem.balanced(alpha).export(True)
+    adds_up_to_zero(found)
+    missing = np.abs(without.alpha.sum(axis=0)).sum() / 2
+    assert abs(found - without.alpha).sum() <= 8 * missing
+    r = quietly(X, y, loss="multiclass_hinge", lam=0.01, tol=0.01)
+    assert r.converged
+    assert (r.history["dual"][-1:] > 0).all()
+
+
+def test_weights_that_round_to_1():
+    """s_0 = 3 / (3 + 2^-52) is less than 1, which it is rounded to."""
+    weight = np.array([1.0, 1.0, 1 + 2.0**-52])
+    X, y = np.array([[1e-3], [2e-3], [-1e-3]]), np.array([1.0, -1.0, -1.0])
+    s = fractions_of_weights(weight, 3)
+    for loss in ("hinge", "absolute", "quantile"):
+        r = quietly(X, y, loss=loss, sample_weight=weight, lam=1.0)
+        adds_up_to_zero(r.alpha)
+        assert all(abs(Fraction(a)) <= t for a, t in zip(r.alpha.tolist(), s, strict=True))
+
+
+def test_the_end_of_a_quantile_is_rounded():
+    """0.1 - 1 is not a double."""
+    tau = 0.1
+    r = quietly(np.eye(3), np.array([-50.0, 40.0, 60.0]), loss=LOSSES["quantile"](tau), lam=1e-3)
+    adds_up_to_zero(r.alpha)
+    assert all(Fraction(tau) - 1 <= Fraction(a) <= Fraction(tau) for a in r.alpha.tolist())
 
 
 # ------------------------------------------------------------ optima of others
@@ -430,6 +468,17 @@ def test_a_warm_start_is_where_the_last_run_ended(side):
     )
     assert more.converged
     adds_up_to_zero(more.alpha)
+
+
+@pytest.mark.parametrize("loss", ["hinge", *VECTOR])
+def test_a_start_without_an_intercept(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = classes(40, rng) if loss in VECTOR else np.arange(40) % 2
+    without = proxsdca.solve(X, y, loss=loss, lam=0.1)
+    r = quietly(X, y, loss=loss, lam=0.1, warm_start=without)
+    assert r.converged
+    adds_up_to_zero(r.alpha)
 
 
 def test_without_a_target_runs_end_and_w_is_as_good_as_it_gets():

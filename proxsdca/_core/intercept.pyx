@@ -12,6 +12,7 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, fmax, fmin, frexp, ldexp, trunc
 
 from .duals cimport Duals
+from .losses cimport Quantile
 from .rows cimport BLOCK, Rows
 from .sums cimport UNIT
 
@@ -158,10 +159,10 @@ cdef inline double towards_zero(double x, double h) noexcept nogil:
     return trunc(x / h) * h
 
 
-cdef inline double end_of(Term term, double y, double s, bint upper) noexcept nogil:
-    """The end of the domain of alpha_i; inside it however s_i was rounded."""
+cdef inline double end_of(Term term, double y, double s, bint upper, bint exact) noexcept nogil:
+    """The end of the domain of alpha_i; inside it however s_i, or the end itself, was rounded."""
     cdef double end = term.upper(y) if upper else term.lower(y)
-    if s == 1 or end == 0 or fabs(end) == INFINITY:
+    if exact or end == 0 or fabs(end) == INFINITY:
         return end if s > 0 else 0.0
     return s * end * INSIDE
 
@@ -174,12 +175,13 @@ def balance(Term term, const double[::1] target, weight_or_none, const double[::
     where that is not enough, those whose sign there is too much of shrink.
     """
     cdef const double[::1] weight = weight_or_none
+    cdef bint exact = weight is None and not isinstance(term, Quantile)     # whose end is tau - 1
     with nogil:
-        balance_all(term, target, weight, alpha, out)
+        balance_all(term, target, weight, alpha, out, exact)
 
 
 cdef void balance_all(Term term, const double[::1] target, const double[::1] weight,
-                      const double[::1] alpha, double[::1] out) noexcept nogil:
+                      const double[::1] alpha, double[::1] out, bint exact) noexcept nogil:
     cdef Py_ssize_t n = alpha.shape[0], i
     cdef double size = 0, peak = 0, h, total = 0, left, room = 0, shrinking = 0, s = 1, part, move
     cdef int sign
@@ -191,8 +193,8 @@ cdef void balance_all(Term term, const double[::1] target, const double[::1] wei
     for i in range(n):
         if weight is not None:
             s = weight[i]
-        out[i] = towards_zero(fmin(fmax(alpha[i], end_of(term, target[i], s, False)),
-                                   end_of(term, target[i], s, True)), h)
+        out[i] = towards_zero(fmin(fmax(alpha[i], end_of(term, target[i], s, False, exact)),
+                                   end_of(term, target[i], s, True, exact)), h)
         total += out[i]
     if total == 0:
         return
@@ -201,7 +203,7 @@ cdef void balance_all(Term term, const double[::1] target, const double[::1] wei
     for i in range(n):
         if weight is not None:
             s = weight[i]
-        room += room_of(term, target[i], s, out[i], sign, peak, h)
+        room += room_of(term, target[i], s, out[i], sign, peak, h, exact)
         if sign * out[i] < 0:
             shrinking += fabs(out[i])
     free = room > left
@@ -211,7 +213,7 @@ cdef void balance_all(Term term, const double[::1] target, const double[::1] wei
         if weight is not None:
             s = weight[i]
         if free:
-            move = room_of(term, target[i], s, out[i], sign, peak, h)
+            move = room_of(term, target[i], s, out[i], sign, peak, h, exact)
         else:
             move = fabs(out[i]) if sign * out[i] < 0 else 0.0
         out[i] += sign * towards_zero(part * move, h)
@@ -221,11 +223,11 @@ cdef void balance_all(Term term, const double[::1] target, const double[::1] wei
         if weight is not None:
             s = weight[i]
         sign = -1 if total > 0 else 1
-        move = fmin(fabs(total), room_of(term, target[i], s, out[i], sign, peak, h))
+        move = fmin(fabs(total), room_of(term, target[i], s, out[i], sign, peak, h, exact))
         out[i] += sign * move
         total += sign * move
     for i in range(n):      # shrinking can always go on: 0 is in every domain
-        if total * out[i] > 0:
+        if (total > 0 and out[i] > 0) or (total < 0 and out[i] < 0):
             sign = -1 if total > 0 else 1
             move = fmin(fabs(total), fabs(out[i]))
             out[i] += sign * move
@@ -233,9 +235,9 @@ cdef void balance_all(Term term, const double[::1] target, const double[::1] wei
 
 
 cdef inline double room_of(Term term, double y, double s, double alpha, int sign, double peak,
-                           double h) noexcept nogil:
+                           double h, bint exact) noexcept nogil:
     """How far an alpha_i inside its domain may go in a direction, on the grid."""
-    cdef double low = end_of(term, y, s, False), high = end_of(term, y, s, True)
+    cdef double low = end_of(term, y, s, False, exact), high = end_of(term, y, s, True, exact)
     if not low + h < alpha < high - h:
         return 0.0
     return towards_zero(fmin(high - alpha if sign > 0 else alpha - low, peak), h)
@@ -257,25 +259,20 @@ def flows(Duals alpha, double[:, ::1] out):
                 out[y, j] += mass[j]
 
 
-def balance_blocks(Duals alpha, weight_or_none, const double[::1] p):
-    """Change alpha so that the column of each class adds up to 0 exactly.
-
-    Mass -alpha_ij flows from class j to class y_i, and as much has to arrive as leaves. Multiplying
-    it by 1 - (p_y - p_j) gets near to that for potentials p found beforehand; the rest is moved one
-    mass after the other, first those inside the domain, in the end by shrinking alone.
-    """
+def scale_flows(Duals alpha, weight_or_none, const double[::1] p):
+    """Multiply the mass -alpha_ij, which flows from class j to y_i, by 1 - (p_y - p_j); then round
+    it towards 0 to a grid on which all sums are exact, inside the domain."""
     cdef const double[::1] weight = weight_or_none
-    cdef Py_ssize_t n = alpha.n, k = alpha.k, i, j, y, turn
+    cdef Py_ssize_t n = alpha.n, k = alpha.k, i, j, y
     cdef double[::1] mass = np.zeros(k)
-    cdef double[::1] over = np.zeros(k)         # what arrives less what leaves
-    cdef double s = 1, total, size = 0, h, move, room
-    cdef bint kept = True, unbalanced
+    cdef double s = 1, total, size = 0, h
+    cdef bint kept = True
     with nogil:
         for i in range(n):
             alpha.read(i, &mass[0])
             for j in range(k):
-                size += 2 * mass[j]
-        h = grid(2 * size)
+                size += mass[j]
+        h = grid(4 * size)
         for i in range(n):
             y = alpha.target_view[i]
             if weight is not None:
@@ -289,46 +286,40 @@ def balance_blocks(Duals alpha, weight_or_none, const double[::1] p):
                 if total > s:
                     mass[j] *= s / total * INSIDE
                 mass[j] = towards_zero(mass[j], h)
-                over[y] += mass[j]
-                over[j] -= mass[j]
             kept = kept and alpha.write(i, &mass[0])
-        # twice what goes straight from one class to another, then what has to go through more
-        for turn in range(2 + 2 * k):
-            unbalanced = False
+    if not kept:
+        raise MemoryError
+    return h
+
+
+def reduce_flows(Duals alpha, double h, const double[:, ::1] flow, double[:, ::1] cut):
+    """Take cut[y, j] away from the masses that flow from class j to class y, flow[y, j] in all:
+    from each in proportion, and what the grid of h leaves from one after the other."""
+    cdef Py_ssize_t n = alpha.n, k = alpha.k, i, j, y
+    cdef double[::1] mass = np.zeros(k)
+    cdef double[:, ::1] part = np.zeros((k, k))
+    cdef double move
+    cdef bint kept = True
+    cdef int turn
+    with nogil:
+        for y in range(k):
             for j in range(k):
-                unbalanced = unbalanced or over[j] != 0
-            if not unbalanced:
-                break
+                if cut[y, j] > 0:
+                    part[y, j] = cut[y, j] / flow[y, j]
+        for turn in range(2):
             for i in range(n):
                 y = alpha.target_view[i]
-                if over[y] == 0:
-                    continue
-                if weight is not None:
-                    s = weight[i] * INSIDE
                 alpha.read(i, &mass[0])
-                total = 0
                 for j in range(k):
-                    total += mass[j]
-                room = towards_zero(s, h) - total
-                for j in range(k):
-                    if j == y or (turn == 0 and mass[j] == 0):
-                        continue
-                    move = 0
-                    if over[y] > 0 and mass[j] > 0 and (over[j] < 0 or turn > 1):
-                        move = -fmin(mass[j], over[y] if turn > 1 else fmin(over[y], -over[j]))
-                    elif turn < 2 and over[y] < 0 < over[j] and room > 0:
-                        move = fmin(room, fmin(-over[y], over[j]))
-                    mass[j] += move
-                    room -= move
-                    over[y] += move
-                    over[j] -= move
+                    if cut[y, j] > 0 and mass[j] > 0:
+                        move = fmin(mass[j], cut[y, j])
+                        if turn == 0:
+                            move = fmin(towards_zero(mass[j] * part[y, j], h), move)
+                        mass[j] -= move
+                        cut[y, j] -= move
                 kept = kept and alpha.write(i, &mass[0])
     if not kept:
         raise MemoryError
-    if unbalanced:      # not met: 0 always is
-        for i in range(n):
-            mass[:] = 0
-            alpha.write(i, &mass[0])
 
 
 # --------------------------------------------------------------- columns, centred without a copy

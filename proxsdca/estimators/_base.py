@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
@@ -45,7 +45,7 @@ class Unscaled:
 
     def over(self, n: int, total: float) -> float:
         """The value beside the weighted mean of n rows whose weights add up to total."""
-        value = _validate.positive("value", self.value)
+        value = _validate.nonnegative("value", self.value)
         per = _validate.choice("per", self.per, ("sum", "rows"))
         return value / total if per == "sum" else value * n / total
 
@@ -124,7 +124,7 @@ class SDCABase(BaseEstimator):
 
     def _keep(self, found: Any) -> None:
         """What a `Result`, or a `OneVsRest`, says of the fit."""
-        self.result_ = found
+        self.result_, self.loss_ = found, found.loss
         self.dual_coef_ = found.alpha
         self.gap_, self.rounding_ = found.gap, found.rounding
         self.primal_, self.dual_ = found.primal, found.dual
@@ -159,14 +159,16 @@ class SDCABase(BaseEstimator):
     def sparsify(self) -> Any:
         """Turn coef_ into a sparse matrix, which takes less room where most of it is 0."""
         check_is_fitted(self)
-        self.coef_ = sparse.csr_array(np.atleast_2d(self.coef_))
+        if not sparse.issparse(self.coef_):
+            self.coef_ = sparse.csr_array(np.atleast_2d(self.coef_))
         return self
 
     def densify(self) -> Any:
         """Turn coef_ back into an array."""
         check_is_fitted(self)
         if hasattr(self.coef_, "toarray"):
-            self.coef_ = self.coef_.toarray()
+            coef = self.coef_.toarray()
+            self.coef_ = coef if is_classifier(self) else coef[0]
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from .. import _spec
 from .._one_vs_rest import one_vs_rest
 from .._solve import solve
-from .._validate import choice
+from .._validate import choice, nonnegative
 from ..losses import Hinge, Logistic, MulticlassHinge, Softmax, VectorLoss
 from ._base import SDCABase, sklearn_warnings
 
@@ -80,6 +81,8 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
         The epochs, of the class that took the most.
     history_ : structured array, or a tuple of them
         One record a certificate.
+    loss_ : Loss
+        The loss that was fitted.
     result_ : Result or OneVsRest
     n_features_in_ : int
     feature_names_in_ : (d,) array
@@ -161,18 +164,25 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
             share = np.bincount(target, weight, k)
             factors = share.sum() / (k * np.where(share > 0, share, 1.0))
         else:
-            unknown = sorted(set(self.class_weight) - set(self.classes_.tolist()), key=str)
-            if unknown:
-                raise ValueError(
-                    f"The classes, {unknown}, are not in y: class_weight may have {self.classes_}"
-                )
-            factors = np.array([self.class_weight.get(c, 1.0) for c in self.classes_.tolist()])
+            factors = self._named_weights()
         found: np.ndarray = factors[target]
         return found if weight is None else found * weight
+
+    def _named_weights(self) -> np.ndarray:
+        """The weight of each class by its name, 1 where it is not named."""
+        given, labels = self.class_weight, self.classes_.tolist()
+        if not isinstance(given, Mapping):
+            raise TypeError(f"class_weight = {given!r}: a dict, 'balanced' or None is needed")
+        missing = [label for label in labels if label not in given]
+        if missing and len(labels) - len(missing) != len(given):
+            raise ValueError(f"The classes, {missing}, are not in class_weight")
+        return np.array([nonnegative(f"class_weight[{c!r}]", given.get(c, 1.0)) for c in labels])
 
     def _loss(self) -> Any:
         """The loss for as many classes as there are."""
         loss = _spec.loss(self.loss)
+        if not isinstance(loss, VectorLoss) and loss.target_min > -1:
+            raise ValueError(f"loss = {loss.name!r} is for numbers: SDCARegressor has it")
         multi_class = choice("multi_class", self.multi_class, ("ovr", "joint"))
         if multi_class == "ovr" or len(self.classes_) == 2 or isinstance(loss, VectorLoss):
             return loss
@@ -248,7 +258,7 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
         z = self.decision_function(X)
         if z.ndim == 1:
             return np.column_stack([expit(-z), expit(z)])
-        if not isinstance(self._loss(), Softmax):  # each class by itself, scaled to add up to 1
+        if not isinstance(self.loss_, Softmax):  # each class by itself, scaled to add up to 1
             z = log_expit(z)
         p: np.ndarray = softmax(z, axis=1)
         return p

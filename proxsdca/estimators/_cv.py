@@ -121,6 +121,11 @@ class PathCV(SDCABase):
                 w = w.reshape(self.n_features_in_, -1)
             beta = np.concatenate([np.atleast_1d(p.intercept[..., point]) for p in found])
             model = copy.copy(self)
+            model.loss_ = arguments["loss"]
+            if getattr(model.loss_, "classes", None) is not None:  # which may be more than y has
+                model.classes_ = found[0].classes
+            if hasattr(model, "feature_names_in_"):  # X is an array by now
+                del model.feature_names_in_
             model._take(w if w.shape[1] > 1 else w[:, 0], beta if len(beta) > 1 else beta[0])
             left_out = None if weight is None else weight[test]
             if scorer is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge, SGDClassifier
@@ -39,7 +40,9 @@ def from_sklearn(estimator: Any) -> SDCAClassifier | SDCARegressor:
     Notes
     -----
     Our intercept is free. LinearSVC, and LogisticRegression with solver="liblinear", penalise
-    theirs, as if X had another column; `intercept_scaling` is how they make that matter less.
+    theirs, as if X had another column; `intercept_scaling` is how they make that matter less. A
+    LogisticRegression with l1_ratio = 1 becomes one of two classes: "softmax" goes with "l1l2", not
+    with "l1".
     """
     for kind, translate in TRANSLATIONS.items():
         if type(estimator) is kind:
@@ -63,7 +66,7 @@ def _refuse(estimator: Any, name: str, value: Any, reason: str) -> None:
 
 def _positive(estimator: Any, name: str) -> float:
     value = getattr(estimator, name)
-    if not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+    if not isinstance(value, Real) or not 0 < float(value) < float("inf"):
         _refuse(
             estimator, name, value, "a finite number > 0 is needed for a strongly convex problem"
         )

@@ -44,6 +44,8 @@ class SDCARegressor(RegressorMixin, SDCABase):
         The epochs.
     history_ : structured array
         One record a certificate.
+    loss_ : Loss
+        The loss that was fitted.
     result_ : Result
     n_features_in_ : int
     feature_names_in_ : (d,) array
@@ -126,7 +128,7 @@ class SDCARegressor(RegressorMixin, SDCABase):
         z = self._margins(X)
         z = z[:, 0] if z.ndim == 2 else z  # coef_ has a row once it is sparse
         with np.errstate(over="ignore"):
-            return np.exp(z) if isinstance(_spec.loss(self.loss), Poisson) else z
+            return np.exp(z) if isinstance(self.loss_, Poisson) else z
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
