@@ -423,7 +423,8 @@ def objective(theirs, model, X, y, weight):
         penalty = square if theirs.penalty == "l2" else l1
         return penalty + theirs.C * weight @ mean_loss(theirs.loss, z, y)
     if isinstance(theirs, LogisticRegression):
-        penalty = theirs.l1_ratio * l1 + (1 - theirs.l1_ratio) * square
+        ratio = theirs.l1_ratio or 0.0
+        penalty = ratio * l1 + (1 - ratio) * square
         return penalty + theirs.C * weight @ mean_loss("logistic", z, y)
     if isinstance(theirs, Ridge):
         return weight @ (z - y) ** 2 + theirs.alpha * 2 * square
@@ -437,6 +438,12 @@ def objective(theirs, model, X, y, weight):
 
 
 EXACT = {"tol": 1e-9, "max_iter": 1_000_000}
+# from scikit-learn 1.8 on, l1_ratio alone says what the penalty is
+MIXED = (
+    {}
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
+    else {"penalty": "elasticnet"}
+)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -447,8 +454,8 @@ EXACT = {"tol": 1e-9, "max_iter": 1_000_000}
         LinearSVC(C=0.3, loss="hinge", **EXACT),
         LinearSVC(C=0.2, penalty="l1", dual=False, **EXACT),
         LogisticRegression(C=3.0, **EXACT),
-        LogisticRegression(C=0.3, l1_ratio=1.0, solver="saga", **EXACT),
-        LogisticRegression(C=0.3, l1_ratio=0.4, solver="saga", **EXACT),
+        LogisticRegression(C=0.3, l1_ratio=1.0, solver="saga", **EXACT, **MIXED),
+        LogisticRegression(C=0.3, l1_ratio=0.4, solver="saga", **EXACT, **MIXED),
         Lasso(alpha=0.05, **EXACT),
         ElasticNet(alpha=0.05, l1_ratio=0.3, **EXACT),
         Ridge(alpha=np.int64(20)),

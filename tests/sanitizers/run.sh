@@ -38,8 +38,8 @@ done
 status=0
 sanitized test_hostile.py "$count" "$seed" >"$tmp/campaign" 2>&1 || status=$?
 cat "$tmp/campaign"
-sanitized -m pytest -p no:cacheprovider test_kernel.py test_validate.py test_oracles.py \
-    test_structured.py >"$tmp/tests" 2>&1 || status=$?
+sanitized -m pytest -p no:cacheprovider test_kernel.py test_validate.py test_intercept.py \
+    test_oracles.py test_structured.py >"$tmp/tests" 2>&1 || status=$?
 cat "$tmp/tests"
 if grep -q -e "runtime error: " -e "ERROR: AddressSanitizer" "$tmp/campaign" "$tmp/tests"; then
     status=1
