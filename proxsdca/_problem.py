@@ -20,6 +20,7 @@ from .regularizers import L1, Regularizer
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+TINY = float(np.finfo(float).tiny)
 SIDES = ("auto", "rows", "columns")
 
 
@@ -392,6 +393,10 @@ class Problem:
     def dual_sums(self, alpha: Any) -> np.ndarray:
         """sum_i alpha_i, of each class where there are several; for decisions."""
         return np.array([float(alpha.sum())])
+
+    def imbalance(self, alpha: Any) -> float:
+        """How far alpha is from adding up to 0, relative to its size."""
+        return float(abs(alpha.sum()) / max(float(np.abs(alpha).sum()), TINY))
 
     def start_intercept(self) -> np.ndarray:
         """The intercepts to start from."""

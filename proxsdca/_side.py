@@ -26,14 +26,13 @@ from ._core.order import Stream
 from ._core.regs import L2Map, gradient
 from ._intercept import Multipliers
 from ._newton import Ascent
-from ._problem import Evaluation, Problem, Room
+from ._problem import TINY, Evaluation, Problem, Room
 from ._result import NumericalError, Result, Start
 from ._vector import VectorProblem
 from .losses import Squared
 from .regularizers import L1
 
 Core: TypeAlias = Epoch | BlockEpoch | OracleEpoch  # the loop, with the state that it changes
-TINY = float(np.finfo(float).tiny)
 
 
 class Side:
@@ -239,7 +238,24 @@ class RowSide(Side):
         if isinstance(given, Start):
             alpha = _validate.prefix("warm_start", alpha, problem.n)
             problem.into_domain(alpha)
+            return self._better_than_cold(alpha)
         return problem.read_alpha("warm_start", alpha)
+
+    def _better_than_cold(self, alpha: np.ndarray) -> Any:
+        """A start, unless the one without it has a larger D: what belonged to other data may be
+        far away."""
+        problem, beta = self.problem, self.beta
+        self.beta = None
+        cold = self.start(None)
+
+        def dual(at: np.ndarray) -> float:
+            at = problem.balanced(at) if problem.free else at
+            return problem.evaluate(np.zeros(problem.length), at, problem.room(), True).dual
+
+        if not dual(alpha) > dual(problem.zero_alpha() if cold is None else cold):
+            return cold
+        self.beta = beta
+        return alpha
 
     def pair(self, b: np.ndarray, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         d = self.problem.d
@@ -300,6 +316,12 @@ class BlockSide(RowSide):
 
     def zero(self, make: Callable[[int], np.ndarray]) -> Any:
         return self.problem.zero_alpha()
+
+    def pair(self, b: Any, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, Any]:
+        w, alpha = super().pair(b, v, room)
+        if self.multipliers is not None:  # no better ones are looked for: those of the last epoch
+            w[self.problem.d :] = self.multipliers.beta
+        return w, alpha
 
     def epoch(
         self, curvature: np.ndarray, b: Any, v: np.ndarray, option: str = "I", virtual: bool = False

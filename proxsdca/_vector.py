@@ -16,12 +16,11 @@ from ._core.duals import CompactDuals, DenseDuals, Duals
 from ._core.intercept import flows, reduce_flows, scale_flows
 from ._core.map import Map
 from ._core.regs import L2Map
-from ._problem import SIDES, Evaluation, Problem, Room, empty
+from ._problem import SIDES, TINY, Evaluation, Problem, Room, empty
 from .losses import VectorLoss
 from .regularizers import L1
 
 WIDEST = 200  # rows of an example, up to which its Gram matrix is worth its size
-TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -172,6 +171,12 @@ class VectorProblem(Problem):
         sums: np.ndarray = mass.sum(axis=1) - mass.sum(axis=0)
         return sums
 
+    def imbalance(self, alpha: Duals) -> float:
+        mass = np.empty((self.k, self.k))
+        flows(alpha, mass)
+        over = mass.sum(axis=1) - mass.sum(axis=0)
+        return float(np.abs(over).sum() / max(float(mass.sum()), TINY))
+
     def start_intercept(self) -> np.ndarray:
         if self.loss.sparse:
             return np.zeros(self.k)
@@ -266,8 +271,9 @@ def _potentials(mass: np.ndarray) -> np.ndarray:
     if k > WIDEST or not total.any():
         return p
     over = mass.sum(axis=1) - mass.sum(axis=0)
-    laplacian = np.diag(total) - both + total.mean() / k  # whose null space are the constants
-    p = np.linalg.lstsq(laplacian, over, rcond=1e-12)[0]
+    # constants, for classes that flows connect, are its null space
+    laplacian = np.diag(total + 1e-9 * total.mean()) - both
+    p = np.linalg.solve(laplacian, over)
     return p
 
 

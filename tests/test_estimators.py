@@ -183,6 +183,17 @@ def test_warm_start(diabetes):
         np.testing.assert_allclose(model.primal_, cold.primal_, rtol=2e-4)
 
 
+def test_a_start_that_is_worse_than_none_is_dropped():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 1)), rng.normal(size=60)
+    model = SDCARegressor("squared", "l1l2", warm_start=True, lam=1e-3, sigma=2.0)
+    model.fit(1e-2 * X, 1e3 * y)
+    warm, cold = model.fit(X, y), clone(model).fit(X, y)
+    assert warm.n_iter_ == cold.n_iter_
+    with pytest.raises(ValueError, match="class 'b' has no rows with weight"):
+        SDCAClassifier(class_weight={"a": 1.0, "b": 0.0}).fit(X, np.where(y > 0, "a", "b"))
+
+
 def test_weights_of_classes_multiply_those_of_samples(iris):
     X, y = iris
     keep = np.r_[0:50, 50:60, 100:145]
@@ -557,7 +568,9 @@ def test_the_package_is_imported_without_scikit_learn():
     code = (
         "import sys, proxsdca; print('sklearn' in sys.modules, 'SDCAClassifier' in dir(proxsdca))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["False", "True"]
 
 
@@ -566,5 +579,7 @@ def test_without_scikit_learn_the_extra_is_named():
         "import sys; sys.modules['sklearn'] = None; import proxsdca\n"
         "try:\n    proxsdca.SDCAClassifier\nexcept ImportError as error:\n    print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    )
     assert "proxsdca[sklearn]" in done.stdout

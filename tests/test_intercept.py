@@ -173,6 +173,33 @@ def test_balancing_many_classes_takes_no_more_than_is_missing(k):
     assert (r.history["dual"][-1:] > 0).all()
 
 
+@pytest.mark.parametrize("seed", [17, *range(8)])
+def test_certificates_do_not_undo_what_the_loop_has_done(seed):
+    rng = np.random.default_rng(seed)
+    X, y, weight = rng.normal(size=(5, 1)), rng.integers(0, 3, 5), rng.random(5)
+    y[:3] = 0, 1, 2
+    for every in (1, 2, None):
+        r = quietly(
+            X, y, loss="multiclass_hinge", lam=1.0, sample_weight=weight, tol=1e-4,
+            max_epochs=2000, certify_every=every,
+        )  # fmt: skip
+        assert r.converged
+
+
+@pytest.mark.parametrize("ratio", [1e7, 1e8, 1e9])
+def test_means_beyond_what_can_be_told_apart(ratio):
+    """A column whose spread is near a rounding of its mean must not make the steps diverge."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(25, 3))
+        X[:, 0] += ratio
+        y = X[:, 1] + rng.normal(size=25)
+        r = quietly(
+            X, y, loss="squared", reg="l1l2", lam=0.1, sigma=0.1, side="columns", max_epochs=300
+        )
+        assert r.primal < 1.2 * np.var(y)
+
+
 def test_weights_that_round_to_1():
     """s_0 = 3 / (3 + 2^-52) is less than 1, which it is rounded to."""
     weight = np.array([1.0, 1.0, 1 + 2.0**-52])
@@ -329,7 +356,7 @@ def test_a_shift_of_the_columns_changes_the_intercept_alone():
     X, shift = rng.normal(size=(80, 5)), np.array([0.0, 10.0, 1e3, -1e3, 1e4])
     y = X @ rng.normal(size=5) + rng.normal(size=80)
     a = quietly(X, y, loss="squared", reg="l1", sigma=0.05, tol=1e-10)
-    b = quietly(X + shift, y, loss="squared", reg="l1", sigma=0.05, tol=1e-8)
+    b = quietly(X + shift, y, loss="squared", reg="l1", sigma=0.05, tol=1e-7)
     assert b.converged
     assert b.epochs <= 2 * a.epochs + 10
     np.testing.assert_allclose(b.w, a.w, atol=1e-4)

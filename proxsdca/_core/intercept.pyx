@@ -350,4 +350,5 @@ def centred(Rows columns, double[::1] sums, double[::1] norms_sq):
             square += zeros * mean * mean
             sums[j] = total
             # a constant column has no length but what rounding gives it
-            norms_sq[j] = square if square > 1e-28 * plain else 0.0
+            # beside a large mean, what rounding does to v comes back: shorter steps keep it small
+            norms_sq[j] = square + 512 * UNIT * plain if square > 1e-28 * plain else 0.0

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from .. import _spec
 from .._one_vs_rest import one_vs_rest
 from .._solve import solve
-from .._validate import choice, nonnegative
+from .._validate import choice, nonnegative, weighted_classes
 from ..losses import Hinge, Logistic, MulticlassHinge, Softmax, VectorLoss
 from ._base import SDCABase, sklearn_warnings
 
@@ -196,6 +196,10 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
     def _fit(self, X: Any, target: np.ndarray, weight: np.ndarray | None, **other: Any) -> None:
         """Fit the classes' numbers, with these arguments of `solve` instead of the parameters'."""
         loss = self._loss()
+        if self.fit_intercept and (
+            isinstance(loss, Softmax) or getattr(loss, "classification", False)
+        ):
+            weighted_classes(loss, target, weight, self.classes_)
         start = self._previous(loss, target, weight)
         arguments = self._arguments(len(target), weight, loss=loss, warm_start=start, **other)
         with sklearn_warnings():
