@@ -399,11 +399,9 @@ class Run:
         problem, plan, side = self.problem, self.plan, self.side
         own_w, alpha = self.output.pair()
         w = own_w if w is None else w
-        unscaled = alpha
+        unscaled, slack = alpha, -1.0
         # the last iterate's v is recomputed from b alone, which ends its drift
         own = self.b is (w if problem.by_columns else alpha)
-        room = self.room if own else self.room._replace(touched=np.empty_like(self.v))
-        slack = -1.0
         if problem.free:
             alpha = unscaled = problem.balanced(alpha)
             if not problem.by_columns:  # whose intercept is the best one already
@@ -411,9 +409,9 @@ class Run:
                 slack = 0.01 * plan.target.level(last)
                 # a step towards the constraint is welcome, a leap would undo what the loop has done
                 own = own and problem.imbalance(self.b) <= NEARLY
-                room = room if own else self.room._replace(touched=np.empty_like(self.v))
                 if own:
                     problem.copy_alpha(self.b, alpha)
+        room = self.room if own else self.room._replace(touched=np.empty_like(self.v))
         evaluation = problem.evaluate(w, alpha, room, rescale=True, slack=slack)
         w[problem.d :] = evaluation.intercept
         if own:
