@@ -152,30 +152,27 @@ class VectorProblem(Problem):
     def balanced(self, alpha: Duals) -> Duals:
         out = alpha.like()
         out.assign(alpha)
-        mass = np.empty((self.k, self.k))
-        flows(out, mass)
-        h = scale_flows(out, self.weight, _potentials(mass))
-        flows(out, mass)
+        h = scale_flows(out, self.weight, _potentials(self._flows(out)))
+        mass = self._flows(out)
         reduce_flows(out, h, mass.copy(), _cuts(mass))
         return out
 
     def exactly_balanced(self, name: str, alpha: Duals) -> Duals:
-        mass = np.empty((self.k, self.k))
-        flows(alpha, mass)
-        balanced: Duals = self._near_balance(name, alpha, float(mass.sum()))
+        balanced: Duals = self._near_balance(name, alpha, float(self._flows(alpha).sum()))
         return balanced
 
-    def dual_sums(self, alpha: Duals) -> np.ndarray:
+    def _flows(self, alpha: Duals) -> np.ndarray:
+        """The mass that flows from class j, by columns, to class y."""
         mass = np.empty((self.k, self.k))
         flows(alpha, mass)
-        sums: np.ndarray = mass.sum(axis=1) - mass.sum(axis=0)
-        return sums
+        return mass
+
+    def dual_sums(self, alpha: Duals) -> np.ndarray:
+        return _excess(self._flows(alpha))
 
     def imbalance(self, alpha: Duals) -> float:
-        mass = np.empty((self.k, self.k))
-        flows(alpha, mass)
-        over = mass.sum(axis=1) - mass.sum(axis=0)
-        return float(np.abs(over).sum() / max(float(mass.sum()), TINY))
+        mass = self._flows(alpha)
+        return float(np.abs(_excess(mass)).sum() / max(float(mass.sum()), TINY))
 
     def start_intercept(self) -> np.ndarray:
         if self.loss.sparse:
@@ -261,6 +258,12 @@ class VectorProblem(Problem):
         return u / self.n
 
 
+def _excess(flow: np.ndarray) -> np.ndarray:
+    """What arrives at each class less what leaves it: sum_i alpha_i."""
+    over: np.ndarray = flow.sum(axis=1) - flow.sum(axis=0)
+    return over
+
+
 def _potentials(mass: np.ndarray) -> np.ndarray:
     """p with which the flows F_yj (1 - (p_y - p_j)) have as much arriving as leaving: it solves a
     Laplacian system with weights F + F^T. Beyond WIDEST classes, 0."""
@@ -270,7 +273,7 @@ def _potentials(mass: np.ndarray) -> np.ndarray:
     total = both.sum(axis=1)
     if k > WIDEST or not total.any():
         return p
-    over = mass.sum(axis=1) - mass.sum(axis=0)
+    over = _excess(mass)
     # constants, for classes that flows connect, are its null space
     laplacian = np.diag(total + 1e-9 * total.mean()) - both
     p = np.linalg.solve(laplacian, over)
@@ -286,7 +289,7 @@ def _cuts(flow: np.ndarray) -> np.ndarray:
     only ever pass it on would be balanced; the shortest such way is taken. `flow` is overwritten.
     """
     cut = np.zeros_like(flow)
-    over = flow.sum(axis=1) - flow.sum(axis=0)
+    over = _excess(flow)
 
     def take(steps: list[tuple[int, int]], begin: int, end: int) -> None:
         amount = min(over[begin], -over[end], *(flow[step] for step in steps))

@@ -267,6 +267,11 @@ def test_cross_validated_lasso(diabetes):
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
     in_threads = SDCARegressorCV(cv=5, num=50, tol=1e-8, n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(in_threads.scores_, ours.scores_)
+    drawn = np.random.RandomState(0)
+    SDCARegressorCV(cv=5, num=5, n_jobs=2, random_state=drawn).fit(X, y)
+    once = np.random.RandomState(0)
+    once.randint(2**31 - 1)
+    assert drawn.randint(2**31 - 1) == once.randint(2**31 - 1)  # no fold has drawn by itself
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from .term cimport Term
 
-cdef double total_slope(Term term, const double* target, const double* weight, const double* z,
-                        Py_ssize_t n, double beta, double* size) noexcept nogil
 cdef double best_intercept(Term term, const double* target, const double* weight, const double* z,
                            Py_ssize_t n, double start, double slack,
                            double enough) noexcept nogil

@@ -11,7 +11,6 @@ def fitted(
     weight: NDArray[np.float64] | None,
     z: NDArray[np.float64],
     start: float,
-    slack: float = 0.0,
 ) -> float: ...
 def balance(
     term: Term,

@@ -137,12 +137,11 @@ cdef double middle(Term term, const double* target, const double* weight, const 
     return 0.5 * (ends[0] + ends[1])
 
 
-def fitted(Term term, const double[::1] target, weight_or_none, const double[::1] z, double start,
-           double slack=0.0):
-    """argmin over beta of sum_i s_i phi(z_i + beta), up to slack."""
+def fitted(Term term, const double[::1] target, weight_or_none, const double[::1] z, double start):
+    """argmin over beta of sum_i s_i phi(z_i + beta)."""
     cdef const double[::1] weight = weight_or_none
     return best_intercept(term, &target[0], &weight[0] if weight is not None else NULL, &z[0],
-                          target.shape[0], start, slack, 0)
+                          target.shape[0], start, 0, 0)
 
 
 # --------------------------------------------------------------- alpha with sum_i alpha_i = 0

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import _spec, _validate
@@ -50,6 +51,11 @@ class Unscaled:
         return value / total if per == "sum" else value * n / total
 
 
+def scaled(value: Any, n: int, total: float) -> Any:
+    """A lam or sigma beside the weighted mean of n rows whose weights add up to total."""
+    return value.over(n, total) if isinstance(value, Unscaled) else value
+
+
 @contextmanager
 def sklearn_warnings() -> Iterator[None]:
     """Warn of missed targets in a way that filters for scikit-learn's warnings see."""
@@ -64,6 +70,7 @@ class SDCABase(BaseEstimator):
     """A linear model, fitted by Prox-SDCA with a certificate."""
 
     coef_: Any  # an array, or sparse after `sparsify`
+    classes_: Any
 
     def _validated(self, X: Any, y: Any, **more: Any) -> tuple[Any, np.ndarray]:
         """X and y for a fit; feature names and counts are kept."""
@@ -79,6 +86,17 @@ class SDCABase(BaseEstimator):
             self, X, accept_sparse=FORMATS, dtype=DTYPES, accept_large_sparse=True, reset=False
         )
 
+    def _encoded(self, y: np.ndarray) -> np.ndarray:
+        """The number of each row's class; `classes_` are kept."""
+        check_classification_targets(y)
+        self.classes_, target = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in the data, but y "
+                f"contains only one class: {self.classes_.tolist()[0]!r}"
+            )
+        return target
+
     def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
         if sample_weight is None:
             return None
@@ -93,17 +111,15 @@ class SDCABase(BaseEstimator):
             return int(check_random_state(state).randint(2**31 - 1))
         return _validate.count("random_state", state, 0)
 
-    def _arguments(self, n: int, weight: np.ndarray | None, **other: Any) -> dict[str, Any]:
+    def _arguments(
+        self, n: int, weight: np.ndarray | None, seed: int | None = None, **other: Any
+    ) -> dict[str, Any]:
         """The arguments of `solve`, but for X, y and the loss."""
         total = float(n if weight is None else weight.sum())
-
-        def scaled(value: Any) -> Any:
-            return value.over(n, total) if isinstance(value, Unscaled) else value
-
         return {
             "reg": self.reg,
-            "lam": scaled(self.lam),
-            "sigma": scaled(self.sigma),
+            "lam": scaled(self.lam, n, total),
+            "sigma": scaled(self.sigma, n, total),
             "sample_weight": weight,
             "fit_intercept": self.fit_intercept,
             "side": self.side,
@@ -111,7 +127,7 @@ class SDCABase(BaseEstimator):
             "eps": self.eps,
             "max_epochs": self.max_iter,
             "order": self.order,
-            "seed": self._seed(),
+            "seed": self._seed() if seed is None else seed,
             "verbose": self.verbose,
             **other,
         }
@@ -126,6 +142,9 @@ class SDCABase(BaseEstimator):
         """What a `Result`, or a `OneVsRest`, says of the fit."""
         self.result_, self.loss_ = found, found.loss
         self.dual_coef_ = found.alpha
+        self._keep_certificate(found)
+
+    def _keep_certificate(self, found: Any) -> None:
         self.gap_, self.rounding_ = found.gap, found.rounding
         self.primal_, self.dual_ = found.primal, found.dual
         self.n_iter_ = int(np.max(found.epochs))

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from .. import _spec
 from .._one_vs_rest import one_vs_rest
@@ -142,17 +141,6 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
         weight = self._class_weights(target, self._weights(sample_weight, X))
         self._fit(X, target, weight)
         return self
-
-    def _encoded(self, y: np.ndarray) -> np.ndarray:
-        """The number of each row's class."""
-        check_classification_targets(y)
-        self.classes_, target = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "a classifier needs samples of at least 2 classes in the data, but y contains "
-                f"only one class: {self.classes_.tolist()[0]!r}"
-            )
-        return target
 
     def _class_weights(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
         """sample_weight times class_weight."""

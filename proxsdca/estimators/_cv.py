@@ -49,18 +49,19 @@ class PathCV(SDCABase):
     def _search(self, X: Any, y: Any, target: Any, weight: Any, folds: list[Any]) -> None:
         """Score every point on every fold, and fit the best one on all rows."""
         self.points_over_, values = self._grid(X, target, weight)
+        seed = self._seed()  # one for all: folds in threads must not draw from one RandomState
         scorer = None if self.scoring is None else check_scoring(self, scoring=self.scoring)
         if hasattr(X, "tocsr"):
             X = X.tocsr()
         scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold)(X, y, target, weight, train, test, values, scorer)
+            delayed(self._fold)(X, y, target, weight, train, test, values, scorer, seed)
             for train, test in folds
         )
         self.scores_ = np.column_stack(scores)
         best = float(values[int(self.scores_.mean(axis=1).argmax())])
         setattr(self, f"{self.points_over_}s_", values)
         setattr(self, f"{self.points_over_}_", best)
-        self._fit(X, target, weight, **{self.points_over_: best})
+        self._fit(X, target, weight, seed=seed, **{self.points_over_: best})
 
     def _grid(self, X: Any, target: np.ndarray, weight: Any) -> tuple[str, np.ndarray]:
         """ "sigma" or "lam", and its values, from the largest to the smallest."""
@@ -76,24 +77,24 @@ class PathCV(SDCABase):
             total = len(target) if weight is None else float(weight.sum())
             return "lam", np.geomspace(100.0, 0.1, num) / total
         ratio = _validate.positive("ratio", self.ratio)
-        arguments = self._path_arguments(len(target), weight)
+        loss = self._loss()
         largest = max(
             sigma_max(
                 X,
                 y,
-                loss=arguments["loss"],
+                loss=loss,
                 reg=reg,
                 sample_weight=weight,
                 fit_intercept=self.fit_intercept,
             )
-            for y in self._columns(arguments["loss"], target)
+            for y in self._columns(loss, target)
         )
         if not largest > 0:
             raise ValueError(f"sigma_max = {largest}: there is no path from it down; give sigmas")
         return "sigma", largest * np.geomspace(1, ratio, num)
 
-    def _path_arguments(self, n: int, weight: Any) -> dict[str, Any]:
-        arguments = self._arguments(n, weight, loss=self._loss())
+    def _path_arguments(self, n: int, weight: Any, seed: int) -> dict[str, Any]:
+        arguments = self._arguments(n, weight, seed, loss=self._loss())
         return {name: value for name, value in arguments.items() if name not in FIXED}
 
     def _columns(self, loss: Any, target: np.ndarray) -> Iterator[np.ndarray]:
@@ -102,11 +103,11 @@ class PathCV(SDCABase):
 
     def _fold(
         self, X: Any, y: Any, target: Any, weight: Any, train: Any, test: Any, values: Any,
-        scorer: Any,
+        scorer: Any, seed: int,
     ) -> list[float]:  # fmt: skip
         """The score of each point on the rows that were left out."""
         part = None if weight is None else weight[train]
-        arguments = self._path_arguments(len(train), part)
+        arguments = self._path_arguments(len(train), part, seed)
         arguments.pop(self.points_over_)
         arguments[f"{self.points_over_}s"] = values
         with sklearn_warnings():

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _validate, structured
 from ..oracles import Chain
 from ..oracles._chain import best_labels
-from ._base import SDCABase, Unscaled, sklearn_warnings
+from ._base import SDCABase, scaled, sklearn_warnings
 
 
 def _positions(lengths: np.ndarray, sequences: np.ndarray) -> np.ndarray:
@@ -99,13 +98,7 @@ class SDCASequenceTagger(ClassifierMixin, SDCABase):
 
     def _sequences(self, X: Any, y: Any, lengths: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         X, y = self._validated(X, y)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "a tagger needs samples of at least 2 classes in the data, but y contains only one "
-                f"class: {self.classes_.tolist()[0]!r}"
-            )
+        self._encoded(y)
         return X, y, self._lengths(lengths, len(y))
 
     def _lengths(self, lengths: Any, n: int) -> np.ndarray:
@@ -115,13 +108,9 @@ class SDCASequenceTagger(ClassifierMixin, SDCABase):
 
     def _solve(self, oracle: Chain, lam: Any, start: Any = None) -> structured.StructuredResult:
         n = len(oracle.lengths)
-
-        def scaled(value: Any) -> Any:
-            return value.over(n, n) if isinstance(value, Unscaled) else value
-
         with sklearn_warnings():
             return structured.solve(
-                oracle, scaled(lam), self.reg, sigma=scaled(self.sigma), tol=self.tol,
+                oracle, scaled(lam, n, n), self.reg, sigma=scaled(self.sigma, n, n), tol=self.tol,
                 eps=self.eps, max_epochs=self.max_iter, order=self.order, seed=self._seed(),
                 warm_start=start, verbose=self.verbose,
             )  # fmt: skip
@@ -132,9 +121,7 @@ class SDCASequenceTagger(ClassifierMixin, SDCABase):
     def _fit(self, X: Any, y: np.ndarray, lengths: np.ndarray) -> None:
         oracle = self._chain(X, y, lengths)
         found = self._solve(oracle, self._lam())
-        self.gap_, self.rounding_ = found.gap, found.rounding
-        self.primal_, self.dual_ = found.primal, found.dual
-        self.n_iter_, self.history_ = found.epochs, found.history
+        self._keep_certificate(found)
         self._take(oracle, found.w)
 
     def _lam(self) -> Any:
