@@ -30,7 +30,6 @@ NEAR = 3.0  # times the target: from here on longer runs certify as often as the
 ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 STALLED = 100.0  # times its rounding: a gap that is down to this ...
 PATIENCE = 20  # ... and has not halved for so many certificates will not fall any further
-NEARLY = 0.01  # of sum_i |alpha_i|: up to here sum_i alpha_i is nearly 0
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
 
 
@@ -407,8 +406,6 @@ class Run:
             if not problem.by_columns:  # whose intercept is the best one already
                 last = self.certificate.primal if self.history else 0.0
                 slack = 0.01 * plan.target.level(last)
-                # a step towards the constraint is welcome, a leap would undo what the loop has done
-                own = own and problem.imbalance(self.b) <= NEARLY
                 if own:
                     problem.copy_alpha(self.b, alpha)
         room = self.room if own else self.room._replace(touched=np.empty_like(self.v))

@@ -394,10 +394,6 @@ class Problem:
         """sum_i alpha_i, of each class where there are several; for decisions."""
         return np.array([float(alpha.sum())])
 
-    def imbalance(self, alpha: Any) -> float:
-        """How far alpha is from adding up to 0, relative to its size."""
-        return float(abs(alpha.sum()) / max(float(np.abs(alpha).sum()), TINY))
-
     def start_intercept(self) -> np.ndarray:
         """The intercepts to start from."""
         return np.array([self.intercept_only()])

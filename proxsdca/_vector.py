@@ -170,10 +170,6 @@ class VectorProblem(Problem):
     def dual_sums(self, alpha: Duals) -> np.ndarray:
         return _excess(self._flows(alpha))
 
-    def imbalance(self, alpha: Duals) -> float:
-        mass = self._flows(alpha)
-        return float(np.abs(_excess(mass)).sum() / max(float(mass.sum()), TINY))
-
     def start_intercept(self) -> np.ndarray:
         if self.loss.sparse:
             return np.zeros(self.k)

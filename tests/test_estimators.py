@@ -1,5 +1,6 @@
 """The estimators beyond scikit-learn's own checks: what they are used for, and how."""
 
+import itertools
 import pickle
 import subprocess
 import sys
@@ -176,10 +177,11 @@ def test_warm_start(diabetes):
     assert ovr.fit(X, classes).n_iter_ == 0
     assert ovr.fit(X, classes % 2).coef_.shape == (1, 10)
     weight = np.random.default_rng(0).random(len(y))
-    for loss in ("hinge", "softmax"):  # other targets and weights: what is left of alpha
-        model = SDCAClassifier(loss, warm_start=True).fit(X[:400], classes[:400], weight[:400])
-        model.fit(X, classes[::-1])
-        cold = SDCAClassifier(loss).fit(X, classes[::-1])
+    for loss, free in itertools.product(("hinge", "softmax"), (True, False)):
+        # other targets and weights: what is left of alpha
+        model = SDCAClassifier(loss, warm_start=True, fit_intercept=free)
+        model.fit(X[:400], classes[:400], weight[:400]).fit(X, classes[::-1])
+        cold = SDCAClassifier(loss, fit_intercept=free).fit(X, classes[::-1])
         np.testing.assert_allclose(model.primal_, cold.primal_, rtol=2e-4)
 
 
