@@ -8,7 +8,9 @@ that is recomputed from the data and bounds P(w) - min P.  `certify` computes
 the same certificate for any pair (w, alpha).
 """
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from pathlib import Path as _Path
 
 from . import losses, oracles, regularizers, structured, theory
 from ._one_vs_rest import OneVsRest, one_vs_rest
@@ -27,6 +29,8 @@ _ESTIMATORS = (
 
 
 def __getattr__(name: str) -> object:
+    if name in ("cython_api", "testing"):
+        return _import_module(f"{__name__}.{name}")
     if name in _ESTIMATORS:
         from . import estimators
 
@@ -35,7 +39,12 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ESTIMATORS})
+    return sorted({*globals(), *_ESTIMATORS, "cython_api", "testing"})
+
+
+def get_include() -> str:
+    """The folder of proxsdca.h, for compilers."""
+    return str(_Path(__file__).parent / "include")
 
 
 __all__ = [
@@ -49,6 +58,7 @@ __all__ = [
     "Result",
     "Status",
     "certify",
+    "get_include",
     "losses",
     "one_vs_rest",
     "oracles",

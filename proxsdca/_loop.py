@@ -215,7 +215,8 @@ class Run:
         `certificate` and the reason in `status`.
         """
         try:
-            self._run()
+            self.begin()
+            self.go()
         finally:
             self.progress.close()
 
@@ -226,7 +227,8 @@ class Run:
         self.pair, self.certificate = (best.w, best.alpha), evaluation.certificate
         self.status = Status.INTERRUPTED
 
-    def _run(self) -> None:
+    def begin(self) -> None:
+        """Set up the loop, and all that goes with it."""
         plan, side = self.plan, self.side
         self.curvature = side.curvature()
         self.active = side.settle(self.b, self.curvature)
@@ -249,23 +251,41 @@ class Run:
             correction=side.correction,
         )
         if self.warm or side.certifies_first:
-            self._certify(math.nan)
+            self.certify()
+
+    def go(self) -> None:
+        """Run epochs, and certify, until there is a status."""
         while self.status is None:
-            if plan.order == "gap" and self.epochs:
-                self._new_order()
-            if self.epochs >= plan.max_epochs or not self.visits:
+            if self.epochs >= self.plan.max_epochs or not self.visits:
                 self.status = Status.MAX_EPOCHS
-            elif self._late() or not self._sweep(self.order.next()):
+            elif self._late() or not self.epoch():
                 self.status = Status.MAX_SECONDS
             else:
-                self.epochs += 1
-                self.plain_epochs += 1
-                side.between(self.state.core, plan.stream, self._late)
                 self._consider()
                 if self.status is None and self._slow():
                     self._ascend()
         if self.certified_steps != self.steps:
-            self._certify(math.nan)
+            self.certify()
+
+    def epoch(self) -> bool:
+        """One epoch, without a look at what it has reached; False where time ran out inside it."""
+        if self.plan.order == "gap" and self.epochs:
+            self._new_order()
+        if not self._sweep(self.order.next()):
+            return False
+        self.epochs += 1
+        self.plain_epochs += 1
+        self.side.between(self.state.core, self.plan.stream, self._late)
+        return True
+
+    def forget_limits(self) -> None:
+        """Go on as if nothing had been in the way, with the plan that there is now."""
+        self.status, self.last_epoch = None, None
+        self.lowest, self.stalled = math.inf, 0
+
+    def certify(self) -> None:
+        """Certify the output's pair as it stands."""
+        self._certify(math.nan)
 
     def _new_order(self) -> None:
         """The order of visits, for what is active."""

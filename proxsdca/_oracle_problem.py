@@ -239,6 +239,7 @@ class OracleSide(RowSide):
         return last if self.by_gap and last else super().primal_estimate(core, last)
 
     def check(self, core: Core) -> None:
+        super().check(core)
         if isinstance(core, OracleEpoch) and core.wrong >= 0:
             self.problem.refuse(core.wrong, core.wrong_margin, core.larger_margin)
 

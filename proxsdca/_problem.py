@@ -12,7 +12,7 @@ from . import _spec, _validate
 from ._core.intercept import balance, fitted
 from ._core.map import Map
 from ._core.objective import evaluate, feasible
-from ._core.regs import L2Map
+from ._core.regs import L1Map, L2Map
 from ._core.rows import Rows
 from ._result import NumericalError, Result
 from .regularizers import L1, Regularizer
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 TINY = float(np.finfo(float).tiny)
+TINIEST = 2.0**-1074  # what an operation may lose to underflow
 SIDES = ("auto", "rows", "columns")
 
 
@@ -101,6 +102,7 @@ class Problem:
     lam: float
     sigma: float
     free: int = 0
+    below: float = 0.0  # how far the mean loss may lie below 0
 
     @classmethod
     def from_arguments(
@@ -150,10 +152,14 @@ class Problem:
         if classes is not None:
             classes.flags.writeable = False
         weight, total = _validate.sample_weight(sample_weight, n)
+        below = 0.0
+        if loss.foreign:
+            below = _validate.own_loss(loss, target, weight, isinstance(reg, L1))
         free = int(_validate.flag("fit_intercept", fit_intercept))
         problem = cls(
-            storage, side == "columns", target, weight, classes, loss, reg, L2Map(), 1.0, 0.0, free
-        )
+            storage, side == "columns", target, weight, classes, loss, reg, L2Map(), 1.0, 0.0, free,
+            below,
+        )  # fmt: skip
         return problem, total
 
     def weighed(self, lam: Any, sigma: Any, total: float) -> Self:
@@ -172,7 +178,10 @@ class Problem:
 
     def at(self, lam: float, sigma: float) -> Self:
         """The same problem with another lam and sigma."""
-        return replace(self, lam=lam, sigma=sigma, map=self.reg.map(lam, sigma, *self.shape))
+        map = self.reg.map(lam, sigma, *self.shape)
+        if isinstance(map, L1Map):
+            map.below = self.below
+        return replace(self, lam=lam, sigma=sigma, map=map)
 
     @property
     def n(self) -> int:
@@ -266,6 +275,7 @@ class Problem:
         """An alpha nearby that adds up to 0 exactly, in the domain."""
         out = np.empty(self.n)
         balance(self.loss, self.target, self.weight, alpha, out)
+        self.raise_failure()
         return out
 
     def exactly_balanced(self, name: str, alpha: Any) -> Any:
@@ -318,21 +328,33 @@ class Problem:
             w[: self.d],
         )  # fmt: skip
         others = (touched, room.scratch, room.visited, self.lam)
+        # formulas that are not ours may have cleared the flag of an underflow
+        eta = TINIEST if self.loss.foreign or self.map.foreign else 0.0
         found: list[Any]
-        *found, infeasible, underflow = evaluate(*problem, alpha, *others, rescale, beta, slack)
+        *found, infeasible, failed, underflow = evaluate(
+            *problem, alpha, *others, rescale, beta, slack, eta
+        )
+        self.raise_failure(f"example {failed}" if failed >= 0 else "")
         if infeasible >= 0:
             self._refuse("alpha", alpha, infeasible)
         shrink, scaled, beta = found[4:]
         if self.free and shrink != 1:  # c alpha is rounded, and has to add up to 0 again
             scaled = self.balanced(scaled)
-            *found, _, underflow = evaluate(*problem, scaled, *others, False, beta)
-        if underflow:  # rare, and then the bounds must allow for it
+            *found, _, _, underflow = evaluate(*problem, scaled, *others, False, beta, -1.0, eta)
+        if underflow and not eta:  # rare, and then the bounds must allow for it
             again = scaled if self.free else alpha
             rescale = rescale and not self.free
-            *found, _, _ = evaluate(*problem, again, *others, rescale, beta, -1.0, 2.0**-1074)
+            *found, _, _, _ = evaluate(*problem, again, *others, rescale, beta, -1.0, TINIEST)
+        self.raise_failure()
         primal, dual, error_primal, error_dual = found[:4]
         free = (beta,) if self.free else ()
         return Evaluation(primal, dual, error_primal, error_dual, shrink, found[5], free)
+
+    def raise_failure(self, place: str = "") -> None:
+        """Raise what a formula that is not ours has raised while the core was calling it."""
+        for part in (self.loss, self.map):
+            if getattr(part, "foreign", False):
+                part.raise_failure(place)
 
     def at_zero(self, w: np.ndarray, alpha: Any, room: Room) -> Evaluation:
         """The evaluation of w = 0 and alpha = 0, where nothing else is known."""
@@ -346,6 +368,7 @@ class Problem:
         """alpha inside the domain of phi*: itself without weights; refused where it is outside."""
         inside = alpha if self.weight is None else np.empty_like(alpha)
         i = feasible(self.loss, self.target, self.weight, alpha, inside)
+        self.raise_failure(f"example {i}" if i >= 0 else "")
         if i >= 0:
             self._refuse(name, alpha, i)
         return inside
@@ -405,7 +428,9 @@ class Problem:
 
     def intercept_only(self) -> float:
         """The best beta where w = 0."""
-        return fitted(self.loss, self.target, self.weight, np.zeros(self.n), 0.0)
+        beta = fitted(self.loss, self.target, self.weight, np.zeros(self.n), 0.0)
+        self.raise_failure()
+        return beta
 
     def correlations(self, alpha: Any) -> np.ndarray:
         """1/n sum_i x_i alpha_i."""

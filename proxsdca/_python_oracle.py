@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from . import _validate
+from ._core.notes import note
 from ._core.oracle import Oracle, PythonOracle, StoredPlane
 from .oracles import Ready
 
 
 def compiled(oracle: Any) -> Oracle:
     """What the loop calls for an oracle: itself where it is compiled, else one that calls it."""
+    if isinstance(oracle, Oracle):
+        return oracle
     if isinstance(oracle, Ready) and (ready := oracle.compiled) is not None:
         return ready
     adapter = Adapter(oracle)
@@ -87,13 +90,7 @@ def _called(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except BaseException as error:
-        if hasattr(error, "add_note"):
-            error.add_note(f"in {call}")
-        else:  # Python 3.10
-            error.__notes__ = [  # type: ignore[attr-defined]
-                *getattr(error, "__notes__", []),
-                f"in {call}",
-            ]
+        note(error, f"in {call}")
         raise
 
 

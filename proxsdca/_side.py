@@ -39,6 +39,7 @@ class Side:
     """What both sides have in common."""
 
     name: str
+    visited = "example"  # what a coordinate is
     certifies_first = False  # whether the first certificate comes before the first epoch
     rough = False  # whether gap_estimate is only in proportion to the gap
     certificate_cost = 1.0  # about how many epochs a certificate takes, beyond the first two
@@ -139,6 +140,8 @@ class Side:
 
     def check(self, core: Core) -> None:
         """Refuse what the loop has noticed to be wrong."""
+        place = f"{self.visited} {core.broken}" if core.broken >= 0 else ""
+        self.problem.raise_failure(place)
 
     def between(self, core: Core, stream: Stream, late: Callable[[], bool]) -> None:
         """What is to be done between two epochs."""
@@ -363,6 +366,7 @@ class ColumnSide(Side):
     """
 
     name = "columns"
+    visited = "column"
     certifies_first = True
     rough = True
     scale = 1.0

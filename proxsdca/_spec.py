@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 def loss(spec: str | Loss | VectorLoss) -> Any:
     """The loss that a name or an object stands for."""
-    if isinstance(spec, (Loss, VectorLoss)) and type(spec) not in (Loss, VectorLoss):
+    if isinstance(spec, Loss):
+        spec.forget()
+        return spec
+    if isinstance(spec, VectorLoss) and type(spec) is not VectorLoss:
         return spec
     kinds = {**LOSSES, **VECTOR_LOSSES}
     return kinds[_validate.choice("loss", spec, kinds)]()
@@ -78,7 +81,7 @@ def side(name: str, loss: Loss, reg: Regularizer, plain: bool) -> str:
                 f"side = 'columns' needs a smooth loss, gamma > 0: loss {loss.name!r} has "
                 "gamma = 0; side = 'rows' takes every loss"
             )
-        if not reg.separable:
+        if not reg.has_penalty:
             raise ValueError(
                 f"side = 'columns' needs a penalty on each feature by itself: reg {reg.name!r} has "
                 "none; side = 'rows' takes every reg"

@@ -28,6 +28,7 @@ from ._core.checks import (
     first_outside,
     strictly_increasing,
 )
+from ._core.notes import note
 from ._core.rows import Rows, csr_rows, dense_rows
 
 Array = NDArray[Any]
@@ -45,6 +46,11 @@ class Loss(Protocol):
 
     @property
     def target_min(self) -> float: ...
+
+    @property
+    def foreign(self) -> bool: ...
+
+    def domain(self, y: Any) -> tuple[Any, Any]: ...
 
 
 # ---------------------------------------------------------------- matrices
@@ -307,10 +313,62 @@ def targets(y: Any, n: int, loss: Loss) -> tuple[NDArray[np.float64], Array | No
     return values, None
 
 
+def own_loss(
+    loss: Any, y: NDArray[np.float64], weight: NDArray[np.float64] | None, pure_l1: bool
+) -> float:
+    """Judge a loss that is not ours, at the targets: elementwise, with numbers, bounded from below.
+
+    Returns how far its mean may lie below 0, which is at most a rounding where `pure_l1`.
+    """
+    found = {}
+    y, first, inverse = np.unique(y, return_index=True, return_inverse=True)
+    for method in ("value", "subgradient", "conjugate"):
+        try:
+            with np.errstate(all="ignore"):
+                answer = getattr(loss, method)(np.zeros(len(y)), y.copy())
+                found[method] = np.asarray(answer, np.float64)
+        except Exception as error:
+            note(error, f"in {loss.name}.{method}(array, array): it has to be elementwise")
+            raise
+        if found[method].shape != y.shape:
+            raise ValueError(
+                f"{loss.name}.{method} has shape {found[method].shape} for arrays of length "
+                f"{len(y)}: {y.shape} is needed, as it is elementwise"
+            )
+        finite = np.isfinite(found[method])
+        if not finite.all():
+            i = int(np.flatnonzero(~finite)[np.argmin(first[~finite])])
+            why = ", as phi has to be bounded from below" if method == "conjugate" else ""
+            raise ValueError(
+                f"{loss.name}.{method}(0.0, y[{first[i]}] = {float(y[i])!r}) = "
+                f"{float(found[method][i])!r}: a finite number is needed{why}"
+            )
+    below = np.maximum(found["conjugate"], 0.0)  # phi* at 0 is -min phi
+    i = int(np.argmax(below))
+    if pure_l1 and below[i] > 1e-12 * (1 + abs(found["value"][i])):
+        raise ValueError(
+            f"loss {loss.name!r} is {-float(below[i])!r} at its least for y[{first[i]}] = "
+            f"{float(y[i])!r}: reg = 'l1' needs losses >= 0, from which a bound on |w|_1 follows; "
+            "add a constant"
+        )
+    return float(np.average(below[inverse], weights=weight))
+
+
 def bounded_intercept(
     loss: Loss, y: NDArray[np.float64], weight: NDArray[np.float64] | None, classes: Array | None
 ) -> None:
     """Refuse targets for which no finite intercept is the best."""
+    if loss.foreign:
+        s = np.ones(len(y)) if weight is None else weight
+        lower, upper = (
+            np.sum(s[s > 0] * np.broadcast_to(end, y.shape)[s > 0]) for end in loss.domain(y)
+        )
+        if not lower < 0 < upper:
+            raise ValueError(
+                f"loss {loss.name!r} with fit_intercept = True has no finite intercept for these "
+                f"targets: the sum of its slopes goes from {-float(upper):.3g} to "
+                f"{-float(lower):.3g}, and has to pass 0"
+            )
     if classes is not None:
         weighted_classes(loss, (y > 0).astype(np.intp), weight, classes)
     elif loss.target_min == 0 and not (y if weight is None else weight * y).any():

@@ -16,7 +16,7 @@ from ._core.duals import CompactDuals, DenseDuals, Duals
 from ._core.intercept import flows, reduce_flows, scale_flows
 from ._core.map import Map
 from ._core.regs import L2Map
-from ._problem import SIDES, TINY, Evaluation, Problem, Room, empty
+from ._problem import SIDES, TINIEST, TINY, Evaluation, Problem, Room, empty
 from .losses import VectorLoss
 from .regularizers import L1
 
@@ -80,8 +80,8 @@ class VectorProblem(Problem):
         if free and classes is not None and not loss.sparse:
             _validate.weighted_classes(loss, target, weight, classes)
         return cls(
-            storage, False, target, weight, classes, loss, reg, L2Map(), 1.0, 0.0, free, k, offsets,
-            delta,
+            storage, False, target, weight, classes, loss, reg, L2Map(), 1.0, 0.0, free, k=k,
+            offsets=offsets, delta=delta,
         ).weighed(lam, sigma, total)  # fmt: skip
 
     @property
@@ -217,16 +217,19 @@ class VectorProblem(Problem):
             self.storage, self.loss, self.map, self.delta, self.weight, w[:d], alpha,
             room.touched[:d], room.scratch, self.lam, w[d:] if self.free else None,
         )  # fmt: skip
+        # formulas that are not ours may have cleared the flag of an underflow
+        eta = TINIEST if self.map.foreign else 0.0
         found: list[Any]
-        *found, infeasible, underflow = evaluate_blocks(*arguments)
+        *found, infeasible, underflow = evaluate_blocks(*arguments, eta)
+        self.raise_failure()
         if infeasible >= 0:
             s = 1.0 if self.weight is None else float(self.weight[infeasible])
             raise ValueError(
                 f"alpha of example {infeasible} is outside the domain of phi* for loss "
                 f"{self.loss.name!r}: the entry of its target must be at most {s!r}"
             )
-        if underflow:  # rare, and then the bounds must allow for it
-            *found, _, _ = evaluate_blocks(*arguments, 2.0**-1074)
+        if underflow and not eta:  # rare, and then the bounds must allow for it
+            *found, _, _ = evaluate_blocks(*arguments, TINIEST)
         primal, dual, error_primal, error_dual = found
         return Evaluation(primal, dual, error_primal, error_dual, 1.0, alpha, w[d:])
 

@@ -2,9 +2,11 @@
 for `MulticlassHinge` and `Softmax`, of k of them.
 
 Pass one by name, ``solve(X, y, loss="huber")``, or as an object where it has
-a parameter to choose, ``solve(X, y, loss=losses.Huber(delta=0.5))``.
+a parameter to choose, ``solve(X, y, loss=losses.Huber(delta=0.5))``. A loss of your own is a
+subclass of `Loss`, or a `CompiledLoss`.
 """
 
+from ._core.compiled_loss import CompiledLoss
 from ._core.losses import (
     LOSSES,
     OPTIONS,
@@ -27,6 +29,7 @@ __all__ = [
     "OPTIONS",
     "VECTOR_LOSSES",
     "Absolute",
+    "CompiledLoss",
     "EpsilonInsensitive",
     "Hinge",
     "Huber",

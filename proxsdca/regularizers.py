@@ -16,21 +16,35 @@ from numpy.typing import ArrayLike
 
 from . import _validate, theory
 from ._core.columns import Penalty
+from ._core.compiled_map import CompiledMap, Formulas
 from ._core.map import Map
+from ._core.python_map import PythonMap
 from ._core.regs import GroupMap, L1L2Map, L1Map, L2Map, QNormMap, WeightedL1L2Map
 
 
 class Regularizer:
     """A regulariser g, 1-strongly convex in the norm of its geometry.
 
+    One of your own, 1-strongly convex in |w|_2, is a subclass that has
+
+    - ``value(w, kappa, j)``: g(w), infinity where it has no value;
+    - ``gradient(v, kappa, j)``: grad g*(v), the w at which v^T w - g(w) is the largest;
+
+    and may have ``conjugate(v, kappa, j)``, g*(v), which else is v^T w - g(w) at that w. kappa is
+    sigma / lam, or 0 where `has_sigma` is False. Where `separable` is False, j is ``slice(None)``,
+    and value and conjugate are numbers. Where it is True, all three are elementwise, and j says
+    which features the given numbers are of: an index array, or ``slice(None)``; a step then asks
+    only for what has changed. For k classes w is (d, k), flattened.
+    `proxsdca.testing.check_regularizer` tells whether all of this fits together.
+
     Attributes
     ----------
     name : str
-        The name by which `solve` knows the regulariser.
+        The name by which `solve` knows the regulariser; by default that of the class.
     parameters : tuple of str
         What its constructor takes.
     separable : bool
-        Whether g is a sum over single features, so that the column side exists.
+        Whether g is a sum over single features.
     has_sigma : bool
         Whether there is a part that sigma weighs.
     euclidean : bool
@@ -43,13 +57,44 @@ class Regularizer:
     has_sigma: ClassVar[bool] = False
     euclidean: ClassVar[bool] = True
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
+    def value(self, w: np.ndarray, kappa: float, j: Any) -> Any:
+        """g(w), or g_j(w_j) elementwise."""
+        raise self._lacks("value(w, kappa, j), g itself, which the primal objective needs")
+
+    def gradient(self, v: np.ndarray, kappa: float, j: Any) -> Any:
+        """grad g*(v)."""
+        raise self._lacks(
+            "gradient(v, kappa, j), the gradient of g* at v, by which the loop has w = grad g*(v)"
+        )
+
+    def conjugate(self, v: np.ndarray, kappa: float, j: Any) -> Any:
+        """g*(v), or g_j*(v_j) elementwise: by Fenchel and Young, v^T w - g(w) at w = grad g*(v)."""
+        w = self.gradient(v, kappa, j)
+        return (v * w if self.separable else v @ w) - self.value(w, kappa, j)
+
+    def _lacks(self, what: str) -> TypeError:
+        return TypeError(f"{type(self).__name__} lacks {what}")
+
     def map(self, lam: float, sigma: float, d: int, k: int = 1) -> Map:
         """grad g* for w in R^d, or in R^(d x k), flattened."""
-        raise NotImplementedError
+        for method in ("value", "gradient"):
+            if getattr(type(self), method) is getattr(Regularizer, method):
+                getattr(self, method)(np.zeros(0), 0.0, slice(None))
+        return PythonMap(self, sigma / lam if self.has_sigma else 0.0, d * k)
 
     def default_sigma(self, lam: float, sigma_max: Callable[[], float]) -> float:
         """The sigma that is taken where none is given."""
         return 0.1 * lam
+
+    @property
+    def has_penalty(self) -> bool:
+        """Whether the column side exists."""
+        return type(self).penalty is not Regularizer.penalty and self.separable
 
     def penalty(self, lam: float, sigma: float, n: int, d: int) -> tuple[Penalty, np.ndarray]:
         """n lam g as a term of w_j, and the weight c_j of its l1 part for each feature."""
@@ -57,7 +102,20 @@ class Regularizer:
 
     def largest(self, u: np.ndarray, k: int = 1) -> float:
         """The least sigma for which w = 0 belongs to u = 1/n sum_i X_i alpha_i."""
-        raise NotImplementedError
+        low, high = 0.0, 1.0  # with lam = 1 sigma is kappa; its size does not matter at w = 0
+
+        def zero(kappa: float) -> bool:
+            return not np.any(self.gradient(u.copy(), kappa, slice(None)))
+
+        if zero(0.0):
+            return 0.0
+        while not zero(high):
+            low, high = high, 2 * high
+            if high > 1e300:
+                return np.inf
+        while low < (middle := low + (high - low) / 2) < high:
+            low, high = (low, middle) if zero(middle) else (middle, high)
+        return high
 
     def __repr__(self) -> str:
         given = ((key, getattr(self, key)) for key in self.parameters)
@@ -338,6 +396,49 @@ class L1(_WithL1):
         constant = "paper" if self.method == "literal" else "valid"
         reg = QNorm(constant=constant, l1_weights=self.l1_weights)
         return reg, reg.p_and_c(d)[1]
+
+
+class CompiledRegularizer(Regularizer):
+    """A separable regulariser whose formulas are compiled: see `proxsdca.cython_api`.
+
+    Parameters
+    ----------
+    formulas : Formulas
+        What `cython_api.regularizer_object` has made of a struct.
+    has_sigma : bool
+        Whether it has a part that sigma weighs.
+    """
+
+    separable = True
+
+    def __init__(self, formulas: Formulas, has_sigma: bool) -> None:
+        self._formulas = formulas
+        self.name = formulas.label  # type: ignore[misc]
+        self.has_sigma = has_sigma  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"<CompiledRegularizer {self.name}>"
+
+    def __deepcopy__(self, memo: Any) -> CompiledRegularizer:
+        return self  # it cannot change
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"reg {self.name!r} is compiled, and addresses of functions mean nothing in another "
+            "process: make it there, or write it as a class in Python"
+        )
+
+    def value(self, w: np.ndarray, kappa: float, j: Any) -> np.ndarray:
+        return self._formulas.evaluate("value", w, kappa, j)
+
+    def gradient(self, v: np.ndarray, kappa: float, j: Any) -> np.ndarray:
+        return self._formulas.evaluate("gradient", v, kappa, j)
+
+    def conjugate(self, v: np.ndarray, kappa: float, j: Any) -> np.ndarray:
+        return self._formulas.evaluate("conjugate", v, kappa, j)
+
+    def map(self, lam: float, sigma: float, d: int, k: int = 1) -> Map:
+        return CompiledMap(self._formulas, sigma / lam if self.has_sigma else 0.0)
 
 
 REGULARIZERS: dict[str, type[Regularizer]] = {

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from problems import LOSS_NAMES, REG_NAMES, SMOOTH, Case, regulariser, targets
 from scipy import sparse
 
-from proxsdca.losses import LOSSES, Loss
+from proxsdca.losses import LOSSES
 from proxsdca.regularizers import L1, L1L2, REGULARIZERS, Group, QNorm, Regularizer
 
 NAN, INF = math.nan, math.inf
@@ -572,7 +572,6 @@ BAD_KEYWORDS: list[tuple[str, Any, tuple]] = [
         for value in NO_CHOICES
     ),
     ("loss", LOSSES["hinge"], (TypeError,)),
-    ("loss", Loss.__new__(Loss), (TypeError,)),
     ("reg", L1L2, (TypeError,)),
     ("reg", Regularizer(), (TypeError,)),
     *(("seed", value, (TypeError,)) for value in (*NO_INTEGERS, np.random.RandomState(0))),

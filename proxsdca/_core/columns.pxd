@@ -47,12 +47,19 @@ cdef class LossMap(Map):
     cdef const double[::1] target, weight
     cdef double[::1] kept
     cdef double* slope
+    # A loss in Python is asked once a step, for all rows that it has moved, and not for each: then
+    # `called` is none at all, and `recall` asks when the step is done.
+    cdef Term called
+    cdef bint deferred
+    cdef const double* v
+    cdef Py_ssize_t[::1] waiting
+    cdef Py_ssize_t count
 
     cdef inline double at(self, Py_ssize_t i, double v) noexcept nogil:
         return self.slope[i]
 
     cdef inline double derivative(self, Py_ssize_t i, double v) noexcept nogil:
-        cdef double slope = self.loss.phi_slope(self.target[i], v)
+        cdef double slope = self.called.phi_slope(self.target[i], v)
         return slope if self.weight is None else self.weight[i] * slope
 
     cdef inline bint counts(self, Py_ssize_t i) noexcept nogil:
@@ -76,6 +83,11 @@ cdef class LossMap(Map):
 
     cdef inline void settle(self) noexcept nogil:
         pass
+
+    # Row i has moved, and will be asked for at the next refresh at the latest.
+    cdef void postpone(self, Py_ssize_t i) noexcept nogil
+    cdef void refresh(self) noexcept nogil
+    cdef void recall_all(self, Py_ssize_t n) noexcept nogil
 
     # Fit the intercept, which is part of v, until the given part of its slope is left; returns a
     # bound on the length that map(v) moved.

@@ -5,7 +5,8 @@ import numpy as np
 from libc.math cimport sqrt
 
 from .intercept cimport best_intercept
-from .losses cimport Logistic
+from .losses cimport Logistic, Loss
+from .term cimport BLOCK
 
 cdef class Penalty(Term):
     """l1 c |b| + l2 b^2 / 2, as a term.
@@ -50,11 +51,44 @@ cdef class LossMap(Map):
         self.self_concordant = isinstance(loss, Logistic)
         self.kept = np.zeros(target.shape[0])
         self.slope = &self.kept[0]
+        self.deferred = isinstance(loss, Loss) and (<Loss>loss).python
+        self.called = Term() if self.deferred else loss
+        self.waiting = np.zeros(BLOCK, np.intp)
 
     cdef void reset(self, const double* v, Py_ssize_t n) noexcept nogil:
+        self.v = v
+        self.recall_all(n)
+
+    cdef void recall_all(self, Py_ssize_t n) noexcept nogil:
+        """The derivatives at all rows."""
         cdef Py_ssize_t i
         for i in range(n):
-            self.slope[i] = self.derivative(i, v[i])
+            if self.deferred:
+                self.postpone(i)
+            else:
+                self.slope[i] = self.derivative(i, self.v[i])
+        self.refresh()
+
+    cdef void postpone(self, Py_ssize_t i) noexcept nogil:
+        self.waiting[self.count] = i
+        self.count += 1
+        if self.count == BLOCK:
+            self.refresh()
+
+    cdef void refresh(self) noexcept nogil:
+        """The derivatives at the rows that have moved."""
+        cdef double y[BLOCK]
+        cdef double z[BLOCK]
+        cdef double slopes[BLOCK]
+        cdef Py_ssize_t k, i
+        for k in range(self.count):
+            i = self.waiting[k]
+            y[k], z[k] = self.target[i], self.v[i]
+        self.loss.phi_slopes(self.count, y, z, slopes)
+        for k in range(self.count):
+            i = self.waiting[k]
+            self.slope[i] = slopes[k] if self.weight is None else self.weight[i] * slopes[k]
+        self.count = 0
 
     cdef void fold(self, double* state, const Py_ssize_t* rows, const double* x,
                    Py_ssize_t count) noexcept nogil:
@@ -83,7 +117,7 @@ cdef class LossMap(Map):
                 total += weight[i]
         for i in range(n):
             v[i] += move
-            self.slope[i] = self.derivative(i, v[i])
+        self.recall_all(n)
         return fabs(move) * sqrt(total / self.loss.gamma)
 
     def dual(self, double[::1] alpha):

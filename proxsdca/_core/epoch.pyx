@@ -9,7 +9,7 @@ runs through the same source by virtual calls.
 import numpy as np
 
 from libc.float cimport DBL_MIN
-from libc.math cimport exp, fabs, fmax, fmin, isfinite, sqrt
+from libc.math cimport exp, fabs, fmax, fmin, isfinite, isnan, sqrt
 
 from .columns cimport LossMap, Penalty
 from .kinds cimport AnyMap, AnyTerm, SeparableMap
@@ -21,7 +21,7 @@ from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Record, Rows, Strided32,
     Strided64, axpy, column, dot, hold, prefetch_line, prefetch_row, prefetch_start, span, value,
 )
-from .step cimport excess, step, term_argument
+from .step cimport step, term_argument
 from .term cimport Term
 
 
@@ -226,7 +226,18 @@ cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTe
             return new
     if new != alpha:
         axpy(rows, i, scale * (new - alpha), map, v, record, now)
+        if AnyMap is LossMap:
+            if map.deferred:
+                recall(rows, i, map)
     return new
+
+
+cdef void recall(AnyRows rows, Py_ssize_t i, LossMap map) noexcept nogil:
+    """Ask a loss in Python for what row i has moved."""
+    cdef Py_ssize_t first, count = span(rows, i, &first), k
+    for k in range(count):
+        map.postpone(column(rows, first, k))
+    map.refresh()
 
 
 cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
@@ -249,7 +260,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef double* quiet = &state.quiet[0]
     # phi and phi* may cost more than the step: in long runs every fourth visit is enough
     cdef Py_ssize_t mask = 3 if count >= 4096 else 0
-    cdef double s = 1, y, b, m, q, new, beta = 0, lifted = 1
+    cdef double s = 1, y, b, m, q, new, loss, share, beta = 0, lifted = 1
     cdef double* bias = &state.bias[0] if state.bias is not None else NULL
     cdef double bias_scale = state.bias_scale
     cdef const double* lift = &state.lift[0] if state.lift is not None else NULL
@@ -295,11 +306,21 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
             steps += 1
             if t & mask == 0:
                 sampled += 1
-                total_excess += s * excess(term, y, b, m)
-                total_loss += s * term.phi(y, m)
+                loss = term.phi(y, m)
+                share = loss + term.phi_conj(y, -b) + m * b         # `excess`, with phi at hand
+                if AnyTerm is Term:
+                    if term.foreign and isnan(share):
+                        broken = i
+                        break
+                total_excess += s * share
+                total_loss += s * loss
                 total_inner += s * b * (m - beta)
             new = move(rows, i, map, v, term, option, y, s, alpha[i], m, q, q_R * s, scale,
                        beta, bias_scale, record, started + t + 1)
+            if AnyTerm is Term:
+                if term.foreign and not isfinite(new):
+                    broken = i
+                    break
             if AnyTerm is Penalty:
                 if new != b:
                     path += fabs(new - b) * sqrt(q)

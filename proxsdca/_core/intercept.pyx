@@ -15,6 +15,7 @@ from .duals cimport Duals
 from .losses cimport Quantile
 from .rows cimport BLOCK, Rows
 from .sums cimport UNIT
+from .term cimport BLOCK as TERM_BLOCK
 
 
 cdef extern from *:
@@ -32,12 +33,22 @@ cdef double total_slope(Term term, const double* target, const double* weight, c
                         Py_ssize_t n, double beta, double* size) noexcept nogil:
     """sum_i s_i phi'(z_i + beta), and the sum of absolute values."""
     cdef double total = 0, slope
-    cdef Py_ssize_t i
+    cdef double at[TERM_BLOCK]
+    cdef double slopes[TERM_BLOCK]
+    cdef Py_ssize_t i, k, count
     size[0] = 0
     for i in range(n):
+        if term.foreign and i % TERM_BLOCK == 0:        # one call for many
+            count = min(n - i, TERM_BLOCK)
+            for k in range(count):
+                at[k] = z[i + k] + beta
+            term.phi_slopes(count, target + i, at, slopes)
         if weight != NULL and weight[i] == 0:
             continue
-        slope = term.phi_slope(target[i], z[i] + beta)
+        if term.foreign:
+            slope = slopes[i % TERM_BLOCK]
+        else:
+            slope = term.phi_slope(target[i], z[i] + beta)
         if weight != NULL:
             slope *= weight[i]
         total += slope
@@ -174,7 +185,8 @@ def balance(Term term, const double[::1] target, weight_or_none, const double[::
     where that is not enough, those whose sign there is too much of shrink.
     """
     cdef const double[::1] weight = weight_or_none
-    cdef bint exact = weight is None and not isinstance(term, Quantile)     # whose end is tau - 1
+    # the ends of a quantile's domain, such as tau - 1, are rounded, and so may be those of others'
+    cdef bint exact = weight is None and not term.foreign and not isinstance(term, Quantile)
     with nogil:
         balance_all(term, target, weight, alpha, out, exact)
 

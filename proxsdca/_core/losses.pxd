@@ -12,6 +12,18 @@ from .term cimport Term
 cdef class Loss(Term):
     cdef readonly bint classification   # y is -1 or +1
     cdef readonly double target_min     # y below this is refused
+    # For formulas that are written in Python: which of them there are, the domains of b that were
+    # asked for, and the first exception in each thread, as the loop cannot raise it.
+    cdef bint python
+    cdef bint has_conjugate, has_step, has_domain, has_value_size, has_conjugate_size
+    cdef dict ends
+    cdef dict failures
+
+    cdef double answer(self, str method, tuple arguments) noexcept
+    cdef bint answers(self, str method, Py_ssize_t n, const double* y, const double* x,
+                      double* out) noexcept
+    cdef double end(self, double y, int which) noexcept
+    cdef void fail(self, BaseException error, str call) noexcept
 
 
 cdef inline double clip(double x, double lo, double hi) noexcept nogil:

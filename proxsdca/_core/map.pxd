@@ -3,6 +3,7 @@
 
 cdef class Map:
     cdef double now         # how many iterates `tick` has counted
+    cdef readonly bint foreign      # its formulas are somebody else's, and may answer NaN
     cdef readonly bint checked      # steps are to be checked against the true dual
 
     # w_j, given v_j

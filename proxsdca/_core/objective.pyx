@@ -27,7 +27,7 @@ from .rows cimport Rows
 from .signals cimport PATIENCE, poll
 from .step cimport term_argument
 from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
-from .term cimport Term
+from .term cimport BLOCK, Term
 
 
 # The losses that certificates call statically, any other one virtually.
@@ -44,7 +44,7 @@ cdef inline double argument(Term term, double y, double alpha, double s) noexcep
     if s == 0:
         return 0.0 if alpha == 0 else NAN
     b = term_argument(term, y, alpha, s)
-    return b if term.lower(y) <= b <= term.upper(y) else NAN
+    return b if within(term, y, b) else NAN
 
 
 cdef inline double conj_spread(Term term, double y, double b) noexcept nogil:
@@ -121,6 +121,9 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
     infeasible : int
         The first row whose alpha lies outside the domain of phi*, or -1; if there is one, the dual
         means nothing.
+    failed : int
+        The first row at which a formula that is not ours failed, or -1; if there is one, nothing
+        means anything.
     underflow : bool
         Whether an operation lost digits to underflow; then only the bounds of
         a call with eta = 2^-1074 hold.
@@ -141,7 +144,7 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
                      double[:, ::1] visited, double lam, bint rescale, double beta, double slack,
                      double eta):
     cdef double c = 1
-    cdef Py_ssize_t n = target.shape[0], d = w.shape[0], infeasible = -1
+    cdef Py_ssize_t n = target.shape[0], d = w.shape[0], infeasible = -1, failed = -1
     cdef const double* s = &weight[0] if weight is not None else NULL
     cdef Objective o
     cdef Values z, v
@@ -158,7 +161,7 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
         beta = best_intercept(term, &target[0], s, z.value, n, beta, slack * n, 0)
     if beta != 0:
         add_intercept(z, n, beta)
-    o.primal = mean_loss(term, target, weight, z, eta, &o.error_primal)
+    o.primal = mean_loss(term, target, weight, z, eta, &o.error_primal, &failed)
     with nogil:
         with_g(&o, map, &w[0], d, lam, eta)
     map.bounded(o.primal, o.error_primal)
@@ -167,10 +170,12 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
         if c != 1:
             alpha = np.multiply(alpha, c)
             scale_by(v, d, c, 8, eta)
-    o.dual = -mean_conjugate(term, target, weight, alpha, 1, eta, &o.error_dual, &infeasible)
+    o.dual = -mean_conjugate(term, target, weight, alpha, 1, eta, &o.error_dual, &infeasible,
+                             &failed)
     with nogil:
         with_g_conjugate(&o, map, v, d, lam, eta)
-    return (o.primal, o.dual, o.error_primal, o.error_dual, c, np.asarray(alpha), beta, infeasible)
+    return (o.primal, o.dual, o.error_primal, o.error_dual, c, np.asarray(alpha), beta, infeasible,
+            failed)
 
 
 cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, double[::1] touched,
@@ -194,23 +199,86 @@ cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, doubl
     return 0
 
 
+# Losses that are called virtually are asked for many at once: those in Python cost a call.
+
+cdef struct LossBlock:
+    double value[BLOCK]
+    double below[BLOCK]         # the slopes as far to either side as z may be off
+    double above[BLOCK]
+    double size[BLOCK]
+
+
+cdef void losses_of(Term term, Py_ssize_t count, const double* y, Values z, Py_ssize_t first,
+                    LossBlock* out) noexcept nogil:
+    cdef double at[BLOCK]
+    cdef Py_ssize_t k
+    term.phis(count, y, z.value + first, out.value)
+    term.phi_sizes(count, y, z.value + first, out.size)
+    for k in range(count):
+        at[k] = z.value[first + k] - z.off[(first + k) * z.stride]
+    term.phi_slopes(count, y, at, out.below)
+    for k in range(count):
+        at[k] = z.value[first + k] + z.off[(first + k) * z.stride]
+    term.phi_slopes(count, y, at, out.above)
+
+
+cdef struct ConjugateBlock:
+    double argument[BLOCK]      # b, as `term_argument` has it
+    double value[BLOCK]
+    double size[BLOCK]
+
+
+cdef void conjugates_of(Term term, Py_ssize_t count, const double* y, const double* alpha,
+                        const double* s, double c, ConjugateBlock* out) noexcept nogil:
+    cdef double at[BLOCK]
+    cdef Py_ssize_t k
+    for k in range(count):
+        out.argument[k] = c * alpha[k]
+        if s != NULL:
+            out.argument[k] = term_argument(term, y[k], c * alpha[k], s[k]) if s[k] != 0 else 0.0
+        # outside the domain, which is refused, nobody is asked
+        at[k] = -out.argument[k] if within(term, y[k], out.argument[k]) else 0.0
+    term.phi_conjs(count, y, at, out.value)
+    term.conj_sizes(count, y, at, out.size)
+
+
+cdef inline bint within(Term term, double y, double b) noexcept nogil:
+    """Whether b is in the domain of phi*(-b)."""
+    return term.lower(y) <= b <= term.upper(y)
+
+
 cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1] weight, Values z,
-                      double eta, double* error) except? -1:
+                      double eta, double* error, Py_ssize_t* failed) except? -1:
     """1/n sum_i s_i phi(z_i), and a bound on its error."""
     cdef Py_ssize_t i, n = target.shape[0]
     cdef Sum losses = Sum(0, 0, 0, 0)
-    cdef double s = 1, y, m, off, slope, total, error_sum = 0
+    cdef double s = 1, y, m, off, slope, loss, size, total, error_sum = 0
+    cdef LossBlock losses_at
+    cdef Py_ssize_t k
     with nogil:
         for i in range(n):
+            if SomeTerm is Term:
+                if i % BLOCK == 0:
+                    losses_of(term, min(n - i, BLOCK), &target[i], z, i, &losses_at)
             if weight is not None:
                 s = weight[i]
                 if s == 0:
                     continue
             y, m, off = target[i], z.value[i], z.off[i * z.stride]
             # by convexity, the slopes at the ends bound all between
-            slope = fmax(fabs(term.phi_slope(y, m - off)), fabs(term.phi_slope(y, m + off)))
-            add(&losses, s * term.phi(y, m))
-            error_sum += s * (slope * off + EVALUATION * UNIT * term.phi_size(y, m) + 4 * eta)
+            if SomeTerm is Term:
+                k = i % BLOCK
+                loss, size = losses_at.value[k], losses_at.size[k]
+                slope = fmax(fabs(losses_at.below[k]), fabs(losses_at.above[k]))
+            else:
+                slope = fmax(fabs(term.phi_slope(y, m - off)), fabs(term.phi_slope(y, m + off)))
+                loss, size = term.phi(y, m), term.phi_size(y, m)
+            add(&losses, s * loss)
+            error_sum += s * (slope * off + EVALUATION * UNIT * size + 4 * eta)
+            if SomeTerm is Term:
+                if term.foreign and (isnan(loss) or isnan(error_sum)):
+                    failed[0] = i
+                    break
             if i % PATIENCE == 0:
                 poll()
     total = result(&losses)
@@ -221,28 +289,45 @@ cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1]
 
 cdef double conjugate_mean(SomeTerm term, const double[::1] target, const double[::1] weight,
                            const double[::1] alpha, double c, double eta, double* error,
-                           Py_ssize_t* infeasible) except? -1:
+                           Py_ssize_t* infeasible, Py_ssize_t* failed) except? -1:
     """1/n sum_i s_i phi*(-c alpha_i / s_i), a bound on its error (but for the rounding of c), and
     the first row where it is infinite."""
     cdef Py_ssize_t i, n = target.shape[0]
     cdef Sum conjugates = Sum(0, 0, 0, 0)
-    cdef double s = 1, y, b, conjugate, total, error_sum = 0
+    cdef double s = 1, y, b, conjugate, size, total, error_sum = 0
+    cdef ConjugateBlock at
+    cdef Py_ssize_t k
+    cdef bint outside
     with nogil:
         for i in range(n):
+            if SomeTerm is Term:
+                if i % BLOCK == 0:
+                    conjugates_of(term, min(n - i, BLOCK), &target[i], &alpha[i],
+                                  &weight[i] if weight is not None else NULL, c, &at)
             if weight is not None:
                 s = weight[i]
                 if s == 0:
                     continue
             y = target[i]
-            b = c * alpha[i] if weight is None else term_argument(term, y, c * alpha[i], s)
-            conjugate = term.phi_conj(y, -b)
-            if conjugate == INFINITY and not term.lower(y) <= b <= term.upper(y):
+            if SomeTerm is Term:
+                k = i % BLOCK
+                b, conjugate, size = at.argument[k], at.value[k], at.size[k]
+                outside = not within(term, y, b)
+            else:
+                b = c * alpha[i] if weight is None else term_argument(term, y, c * alpha[i], s)
+                conjugate, size = term.phi_conj(y, -b), term.conj_size(y, -b)
+                outside = conjugate == INFINITY and not within(term, y, b)
+            if outside:
                 infeasible[0] = i
                 break
             add(&conjugates, s * conjugate)
-            error_sum += s * (EVALUATION * UNIT * term.conj_size(y, -b) + 4 * eta)
+            error_sum += s * (EVALUATION * UNIT * size + 4 * eta)
             if weight is not None:
                 error_sum += s * conj_spread(term, y, b)
+            if SomeTerm is Term:
+                if term.foreign and (isnan(conjugate) or isnan(error_sum)):
+                    failed[0] = i
+                    break
             if i % PATIENCE == 0:
                 poll()
     total = result(&conjugates)
@@ -252,26 +337,29 @@ cdef double conjugate_mean(SomeTerm term, const double[::1] target, const double
 
 
 cdef double mean_loss(Term term, const double[::1] target, const double[::1] weight, Values z,
-                      double eta, double* error) except? -1:
+                      double eta, double* error, Py_ssize_t* failed) except? -1:
     if isinstance(term, Hinge):
-        return loss_mean(<Hinge>term, target, weight, z, eta, error)
+        return loss_mean(<Hinge>term, target, weight, z, eta, error, failed)
     if isinstance(term, Logistic):
-        return loss_mean(<Logistic>term, target, weight, z, eta, error)
+        return loss_mean(<Logistic>term, target, weight, z, eta, error, failed)
     if isinstance(term, Squared):
-        return loss_mean(<Squared>term, target, weight, z, eta, error)
-    return loss_mean(term, target, weight, z, eta, error)
+        return loss_mean(<Squared>term, target, weight, z, eta, error, failed)
+    return loss_mean(term, target, weight, z, eta, error, failed)
 
 
 cdef double mean_conjugate(Term term, const double[::1] target, const double[::1] weight,
                            const double[::1] alpha, double c, double eta, double* error,
-                           Py_ssize_t* infeasible) except? -1:
+                           Py_ssize_t* infeasible, Py_ssize_t* failed) except? -1:
     if isinstance(term, Hinge):
-        return conjugate_mean(<Hinge>term, target, weight, alpha, c, eta, error, infeasible)
+        return conjugate_mean(<Hinge>term, target, weight, alpha, c, eta, error, infeasible,
+                              failed)
     if isinstance(term, Logistic):
-        return conjugate_mean(<Logistic>term, target, weight, alpha, c, eta, error, infeasible)
+        return conjugate_mean(<Logistic>term, target, weight, alpha, c, eta, error, infeasible,
+                              failed)
     if isinstance(term, Squared):
-        return conjugate_mean(<Squared>term, target, weight, alpha, c, eta, error, infeasible)
-    return conjugate_mean(term, target, weight, alpha, c, eta, error, infeasible)
+        return conjugate_mean(<Squared>term, target, weight, alpha, c, eta, error, infeasible,
+                              failed)
+    return conjugate_mean(term, target, weight, alpha, c, eta, error, infeasible, failed)
 
 
 cdef double best_scale(Term term, const double[::1] target, const double[::1] weight,
@@ -284,12 +372,13 @@ cdef double best_scale(Term term, const double[::1] target, const double[::1] we
     parabola through 0, half the way and c tells; it is exact for quadratic conjugates.
     """
     cdef double peak = map.peak(v.value, d), kink, half, whole, ignored
-    cdef Py_ssize_t nowhere
+    cdef Py_ssize_t nowhere, failed = -1
     kink = map.sigma / peak if peak > map.sigma else 1.0
     if kink > 0.9:      # near the solution, where alpha is as long as it should be
         return kink
-    half = -mean_conjugate(term, target, weight, alpha, 0.5 * kink, 0, &ignored, &nowhere)
-    whole = -mean_conjugate(term, target, weight, alpha, kink, 0, &ignored, &nowhere)
+    half = -mean_conjugate(term, target, weight, alpha, 0.5 * kink, 0, &ignored, &nowhere,
+                           &failed)
+    whole = -mean_conjugate(term, target, weight, alpha, kink, 0, &ignored, &nowhere, &failed)
     if not 4 * half > 3 * whole:        # the parabola's slope at c is 3 whole - 4 half, times 1 / c
         return kink
     return kink * fmin(fmax((4 * half - whole) / (8 * half - 4 * whole), 1e-3), 1)

@@ -152,4 +152,5 @@ cdef class L1Map(Map):
     cdef Py_ssize_t weight_stride
     cdef readonly double B
     cdef double B_excess                    # by how much B may be above the exact P(w) / sigma
+    cdef public double below                # how far the mean loss may lie below 0
     cdef double peak(self, const double* v, Py_ssize_t d) noexcept nogil

@@ -27,6 +27,7 @@ class GroupMap(Map):
 
 class L1Map(Map):
     def __init__(self, sigma: float, weights: NDArray[np.float64]) -> None: ...
+    below: float
     @property
     def B(self) -> float: ...
 

@@ -421,8 +421,8 @@ cdef class L1Map(Map):
         return value
 
     cdef void bounded(self, double primal, double error) noexcept nogil:
-        # losses are not negative: sigma sum_j c_j |w*_j| <= P(w*)
-        self.B = (primal + error) / self.sigma * (1 + 4 * UNIT)
+        # losses are not negative, but for `below`: sigma sum_j c_j |w*_j| <= P(w*)
+        self.B = (primal + self.below + error) / self.sigma * (1 + 4 * UNIT)
         self.B_excess = 2 * error / self.sigma + 8 * UNIT * self.B
 
     cdef double peak(self, const double* v, Py_ssize_t d) noexcept nogil:

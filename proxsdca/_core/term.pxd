@@ -4,9 +4,14 @@
 # row side it is a loss: b is alpha_i / s_i, y its target, m = x_i^T w.  A term
 # does not know which side it is on; anything with a phi and its conjugate fits.
 
+cdef enum:
+    BLOCK = 256
+
+
 cdef class Term:
     cdef readonly double gamma          # phi is (1/gamma)-smooth; 0 where it is not smooth
     cdef readonly double lipschitz      # the paper's L; infinity where there is none
+    cdef readonly bint foreign          # its formulas are somebody else's, and may answer NaN
 
     cdef double phi(self, double y, double z) noexcept nogil
     cdef double phi_conj(self, double y, double a) noexcept nogil
@@ -22,3 +27,15 @@ cdef class Term:
     # phi and phi* with every summand's absolute value: what their rounding is relative to.
     cdef double phi_size(self, double y, double z) noexcept nogil
     cdef double conj_size(self, double y, double a) noexcept nogil
+
+    # The same for n of them, at most BLOCK, as passes over all examples want them.
+    cdef void phis(self, Py_ssize_t n, const double* y, const double* z,
+                   double* out) noexcept nogil
+    cdef void phi_conjs(self, Py_ssize_t n, const double* y, const double* a,
+                        double* out) noexcept nogil
+    cdef void phi_slopes(self, Py_ssize_t n, const double* y, const double* z,
+                         double* out) noexcept nogil
+    cdef void phi_sizes(self, Py_ssize_t n, const double* y, const double* z,
+                        double* out) noexcept nogil
+    cdef void conj_sizes(self, Py_ssize_t n, const double* y, const double* a,
+                         double* out) noexcept nogil

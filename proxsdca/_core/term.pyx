@@ -29,3 +29,33 @@ cdef class Term:
 
     cdef double conj_size(self, double y, double a) noexcept nogil:
         return fabs(self.phi_conj(y, a))
+
+    cdef void phis(self, Py_ssize_t n, const double* y, const double* z,
+                   double* out) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(n):
+            out[k] = self.phi(y[k], z[k])
+
+    cdef void phi_conjs(self, Py_ssize_t n, const double* y, const double* a,
+                        double* out) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(n):
+            out[k] = self.phi_conj(y[k], a[k])
+
+    cdef void phi_slopes(self, Py_ssize_t n, const double* y, const double* z,
+                         double* out) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(n):
+            out[k] = self.phi_slope(y[k], z[k])
+
+    cdef void phi_sizes(self, Py_ssize_t n, const double* y, const double* z,
+                        double* out) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(n):
+            out[k] = self.phi_size(y[k], z[k])
+
+    cdef void conj_sizes(self, Py_ssize_t n, const double* y, const double* a,
+                         double* out) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(n):
+            out[k] = self.conj_size(y[k], a[k])
