@@ -26,9 +26,8 @@ def build(source: Path, folder: Path, *modules: str):
 
     PROXSDCA_MESON_ARGS has more arguments for meson, such as those of the sanitizers.
     """
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     tools = str(Path(sys.executable).parent)
-    environment["PATH"] = tools + os.pathsep + environment["PATH"]
+    environment = os.environ | {"PATH": tools + os.pathsep + os.environ["PATH"]}
     meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
     more = shlex.split(os.environ.get("PROXSDCA_MESON_ARGS", ""))
     for command in (

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The hostile campaign, then the tests of the kernel and the validator, on a build with
+# The hostile campaign, then the tests of the kernel, the validator and the APIs, on a build with
 # AddressSanitizer and UBSan: run.sh [N [SEED]].  Nothing outside a temporary directory is written.
 set -eu
 
@@ -10,9 +10,13 @@ tests=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
+# The outside project of the tests is built with them too.
+options="-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false"
+export PROXSDCA_MESON_ARGS="$options"
+
 "$python" -m pip install --quiet --no-build-isolation --no-deps --target "$tmp/site" \
-    -Cbuild-dir="$tmp/build" -Csetup-args=-Dbuildtype=debugoptimized \
-    -Csetup-args=-Db_sanitize=address,undefined -Csetup-args=-Db_lundef=false "$tests/.."
+    -Cbuild-dir="$tmp/build" $(for option in $options; do echo "-Csetup-args=$option"; done) \
+    "$tests/.."
 
 # -S: without site's .pth files no other proxsdca, installed for development, comes first.
 sanitized() {
@@ -39,7 +43,8 @@ status=0
 sanitized test_hostile.py "$count" "$seed" >"$tmp/campaign" 2>&1 || status=$?
 cat "$tmp/campaign"
 sanitized -m pytest -p no:cacheprovider test_kernel.py test_validate.py test_intercept.py \
-    test_oracles.py test_structured.py >"$tmp/tests" 2>&1 || status=$?
+    test_oracles.py test_structured.py test_own_losses.py test_own_regularizers.py \
+    test_compiled_losses.py test_cython_api.py >"$tmp/tests" 2>&1 || status=$?
 cat "$tmp/tests"
 if grep -q -e "runtime error: " -e "ERROR: AddressSanitizer" "$tmp/campaign" "$tmp/tests"; then
     status=1
