@@ -355,6 +355,7 @@ class Run:
         passes_left()
         self.touched += faces.touched
         self.state.core.reset()
+        self.problem.raise_failure()
         self.steps += 1
         self.plain_epochs = 0
 
@@ -400,7 +401,7 @@ class Run:
                 if core.broken >= 0:
                     raise NumericalError(
                         f"a product with v is not finite at {self.side.name[:-1]} {core.broken}: "
-                        "rescale X or take a larger lam"
+                        f"rescale X or take a larger lam{problem.doubt}"
                     )
                 self.steps += stop - begin
                 begin = stop
@@ -434,6 +435,7 @@ class Run:
         if own:
             side.refill(self.v, evaluation.shrink, w)
             self.state.core.reset()
+            problem.raise_failure()
         if evaluation.shrink != 1:
             alpha = evaluation.alpha
         self.touched_certifying += problem.nnz

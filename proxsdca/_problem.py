@@ -25,6 +25,19 @@ TINIEST = 2.0**-1074  # what an operation may lose to underflow
 SIDES = ("auto", "rows", "columns")
 
 
+def in_doubt(loss: Any, reg: Regularizer) -> str:
+    """What to add to advice, where formulas are not ours."""
+    checks = [
+        f"proxsdca.testing.{check} looks for mistakes in {part.name!r}"
+        for check, part, own in (
+            ("check_loss", loss, getattr(loss, "foreign", False)),
+            ("check_regularizer", reg, type(reg).value is not Regularizer.value),
+        )
+        if own
+    ]
+    return f"; {', '.join(checks)}" if checks else ""
+
+
 def empty(*shape: int) -> np.ndarray:
     """An array of that shape."""
     return np.empty(shape)
@@ -348,13 +361,37 @@ class Problem:
         self.raise_failure()
         primal, dual, error_primal, error_dual = found[:4]
         free = (beta,) if self.free else ()
-        return Evaluation(primal, dual, error_primal, error_dual, shrink, found[5], free)
+        return self.consistent(
+            Evaluation(primal, dual, error_primal, error_dual, shrink, found[5], free)
+        )
+
+    def consistent(self, found: Evaluation) -> Evaluation:
+        """Refuse what weak duality rules out: P(w) < D(alpha), for formulas that are not ours.
+
+        A little less shows that their roundings are larger than was supposed. Where the formulas do
+        not fit together, the bound on roundings is large too, and says nothing.
+        """
+        c = found.certificate
+        if not self.doubt or not c.gap < -min(c.rounding, 1e-6):
+            return found
+        if -c.gap <= 1e-9 * (abs(c.primal) + abs(c.dual)):
+            excess = max(0.0, -c.gap - c.rounding)
+            return found._replace(error_dual=found.error_dual + 2 * excess)
+        raise ValueError(
+            f"P(w) = {c.primal!r} is less than D(alpha) = {c.dual!r}, which cannot be: formulas "
+            f"contradict each other{self.doubt}"
+        )
+
+    @property
+    def doubt(self) -> str:
+        """What to add to advice, where formulas are not ours."""
+        return in_doubt(self.loss, self.reg)
 
     def raise_failure(self, place: str = "") -> None:
         """Raise what a formula that is not ours has raised while the core was calling it."""
         for part in (self.loss, self.map):
             if getattr(part, "foreign", False):
-                part.raise_failure(place)
+                part._raise_failure(place)
 
     def at_zero(self, w: np.ndarray, alpha: Any, room: Room) -> Evaluation:
         """The evaluation of w = 0 and alpha = 0, where nothing else is known."""
@@ -385,13 +422,17 @@ class Problem:
         """Refuse a certificate that says nothing, because a number overflowed."""
         if np.isfinite(certificate).all():
             return certificate
+        if self.map.foreign and certificate.primal == np.inf:
+            raise ValueError(
+                f"P(w) is infinite: w lies outside the domain of reg {self.reg.name!r}"
+            )
         norms = self.storage.norms_sq(L2Map())
         i = int(norms.argmax())
         raise NumericalError(
             f"P(w) = {certificate.primal!r}, D(alpha) = {certificate.dual!r}, "
             f"rounding = {certificate.rounding!r}: the objective overflows; the largest "
             f"{'column' if self.by_columns else 'row'} is {i}, |x_i| = {norms[i] ** 0.5:.3g}. "
-            "Rescale X or y, or take another lam or sigma"
+            f"Rescale X or y, or take another lam or sigma{self.doubt}"
         )
 
     def alpha_at_zero(self) -> Any:

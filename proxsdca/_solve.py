@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from . import _random, _side, _spec, _validate
 from ._loop import Plan, Run, logger, unchanged
 from ._output import OUTPUTS
-from ._problem import Certificate
+from ._problem import Certificate, in_doubt
 from ._random import Seed
 from ._result import Check, Interrupted, Result, Status, warning_class
 from ._side import Side
@@ -175,7 +175,10 @@ def ascend(side: Side, plan: Plan, start: Any) -> Result:
         side.problem.check_finite(run.certificate)
         result = _result(run)
     except KeyboardInterrupt as stop:
-        run.fall_back()
+        try:
+            run.fall_back()
+        except Exception:  # formulas that are not ours may fail once more
+            raise stop from None
         raise Interrupted(_result(run)) from stop
     logger.info("%r", result)
     return result
@@ -230,6 +233,7 @@ def _advice(result: Result) -> str:
     return (
         f"gap = {result.gap:.3g} (rounding {result.rounding:.1g}) after {result.epochs} epochs, "
         f"target {result.target:.3g}: {result.status.value}; {help}"
+        f"{in_doubt(result.loss, result.reg)}"
     )
 
 

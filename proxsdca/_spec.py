@@ -15,16 +15,26 @@ if TYPE_CHECKING:
 def loss(spec: str | Loss | VectorLoss) -> Any:
     """The loss that a name or an object stands for."""
     if isinstance(spec, Loss):
-        spec.forget()
+        spec._forget()
         return spec
     if isinstance(spec, VectorLoss) and type(spec) is not VectorLoss:
         return spec
+    _no_class("loss", spec, (Loss, VectorLoss))
     kinds = {**LOSSES, **VECTOR_LOSSES}
     return kinds[_validate.choice("loss", spec, kinds)]()
 
 
+def _no_class(name: str, spec: Any, base: Any) -> None:
+    """Refuse a class where an object of it was meant."""
+    if isinstance(spec, type) and issubclass(spec, base):
+        raise TypeError(
+            f"{name} = {spec.__name__}, a class: an object is needed, {spec.__name__}()"
+        )
+
+
 def reg(spec: str | Regularizer) -> Regularizer:
     """The regulariser that a name or an object stands for."""
+    _no_class("reg", spec, Regularizer)
     if isinstance(spec, Regularizer) and type(spec) is not Regularizer:
         return spec
     return REGULARIZERS[_validate.choice("reg", spec, REGULARIZERS)]()

@@ -28,6 +28,7 @@ from ._core.checks import (
     first_outside,
     strictly_increasing,
 )
+from ._core.compiled_loss import CompiledLoss
 from ._core.notes import note
 from ._core.rows import Rows, csr_rows, dense_rows
 
@@ -326,9 +327,12 @@ def own_loss(
         try:
             with np.errstate(all="ignore"):
                 answer = getattr(loss, method)(np.zeros(len(y)), y.copy())
+                if answer is None:
+                    raise TypeError(f"{loss.name}.{method} returns None: is a return missing?")
                 found[method] = np.asarray(answer, np.float64)
         except Exception as error:
-            note(error, f"in {loss.name}.{method}(array, array): it has to be elementwise")
+            if not isinstance(loss, CompiledLoss):
+                note(error, f"in {loss.name}.{method}(array, array): it has to be elementwise")
             raise
         if found[method].shape != y.shape:
             raise ValueError(
@@ -338,7 +342,10 @@ def own_loss(
         finite = np.isfinite(found[method])
         if not finite.all():
             i = int(np.flatnonzero(~finite)[np.argmin(first[~finite])])
-            why = ", as phi has to be bounded from below" if method == "conjugate" else ""
+            why = ""
+            if method == "conjugate":
+                solved = ", solved for by value and subgradient" if method in loss.solved else ""
+                why = f"{solved}, as phi has to be bounded from below (check_loss says more)"
             raise ValueError(
                 f"{loss.name}.{method}(0.0, y[{first[i]}] = {float(y[i])!r}) = "
                 f"{float(found[method][i])!r}: a finite number is needed{why}"

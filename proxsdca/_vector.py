@@ -231,7 +231,9 @@ class VectorProblem(Problem):
         if underflow and not eta:  # rare, and then the bounds must allow for it
             *found, _, _ = evaluate_blocks(*arguments, TINIEST)
         primal, dual, error_primal, error_dual = found
-        return Evaluation(primal, dual, error_primal, error_dual, 1.0, alpha, w[d:])
+        return self.consistent(
+            Evaluation(primal, dual, error_primal, error_dual, 1.0, alpha, w[d:])
+        )
 
     def alpha_at_zero(self) -> Any:
         alpha = self.zero_alpha()

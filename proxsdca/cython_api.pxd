@@ -27,6 +27,8 @@ ctypedef struct Loss:
     double gamma                    # phi is (1/gamma)-smooth; 0 where it is not
     double lipschitz                # 0 where there is none
     int classification              # y is -1 or +1
+    int has_target_min              # y below target_min is refused
+    double target_min
     # Structs may end here.  What follows may be NULL.
     double (*exact_step)(double b, double m, double y, double q, void* data) noexcept nogil
     double (*lower)(double y, void* data) noexcept nogil
@@ -74,7 +76,8 @@ ctypedef struct Data:
     const double* y                 # for two classes any two numbers
     const double* sample_weight     # NULL: 1 each
 
-# What is to be solved, and how.  Zeros and NULL are the defaults of proxsdca.solve.
+# What is to be solved, and how.  Zeros and NULL are the defaults of proxsdca.solve.  All of it but
+# the functions and their data is copied.
 ctypedef struct Settings:
     size_t size
     const Loss* loss                # one's own, or NULL ...
@@ -101,12 +104,12 @@ ctypedef struct Certificate:
 ctypedef unsigned long long Handle      # 0 is none
 
 cdef int version() noexcept nogil
-cdef const char* last_error() noexcept nogil        # of this thread; "" where there was none
+cdef const char* last_error() noexcept nogil        # the words of the last failure in this thread
 
 cdef int create(const Data* data, const Settings* settings, Handle* handle) noexcept nogil
 cdef int create_structured(const Oracle* oracle, const Settings* settings,
                            Handle* handle) noexcept nogil
-cdef int release(Handle handle) noexcept nogil
+cdef int release(Handle handle) noexcept nogil      # 0 is let pass
 
 cdef int run(Handle handle, Py_ssize_t epochs) noexcept nogil
 cdef int solve(Handle handle, double tol, double eps, Py_ssize_t max_epochs,

@@ -6,7 +6,7 @@ Python's lock.
 """
 
 import itertools
-from threading import get_ident
+from threading import local
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ._core.compiled_map cimport MapFunctions, formulas_of
 from ._core.compiled_oracle cimport OracleFunctions, oracle_of
 
 cdef dict sessions = {}             # handle -> Session
-cdef dict errors = {}               # thread -> what last_error says, as bytes
+cdef object errors = local()        # what last_error says to a thread, as bytes
 cdef object numbers = itertools.count(1)
 
 cdef enum:
@@ -53,10 +53,10 @@ cdef int take(str name, const void* given, size_t least, void* to, size_t ours) 
     if given == NULL:
         raise ValueError(f"{name} is NULL")
     size = (<const size_t*>given)[0]
-    if size < least or size > LARGEST:
+    if size < least or size > LARGEST or (size != ours and size % sizeof(void*)):
         raise ValueError(
-            f"{name}.size = {size}: {least} to {LARGEST} is allowed, {ours} in this version; set "
-            f"it to the size of the struct"
+            f"{name}.size = {size}: {least} to {LARGEST} is allowed, in steps of a pointer, {ours} "
+            f"in this version; set it to the size of the struct"
         )
     memset(to, 0, ours)
     memcpy(to, given, min(size, ours))
@@ -106,6 +106,7 @@ cdef object loss_object(const Loss* loss, str name, object owner):
         "gamma": own.gamma,
         "lipschitz": own.lipschitz if own.lipschitz != 0 else INFINITY,
         "classification": own.classification != 0,
+        "target_min": own.target_min if own.has_target_min else -INFINITY,
     })
 
 
@@ -180,6 +181,8 @@ cdef dict settings_of(const Settings* given, object owner, default_loss):
     """The settings as the Python layer takes them."""
     cdef Settings own
     take("settings", given, sizeof(Settings), &own, sizeof(Settings))
+    if own.sigma != 0 and not own.has_sigma:
+        raise ValueError(f"settings.sigma = {own.sigma!r}, but settings.has_sigma is 0")
     if own.map != NULL:
         reg = regularizer_object(own.map, "map", owner)
     else:
@@ -216,12 +219,13 @@ cdef dict settings_of(const Settings* given, object owner, default_loss):
 
 cdef int failed(BaseException error) noexcept:
     """Keep the words of an error for `last_error`, and return its kind."""
-    from ._result import NumericalError
-
-    words = " ".join([str(error) or type(error).__name__, *getattr(error, "__notes__", ())])
-    errors[get_ident()] = words.encode(errors="replace")
+    try:
+        words = " ".join([str(error) or type(error).__name__, *getattr(error, "__notes__", ())])
+    except Exception:
+        words = type(error).__name__
+    errors.words = words.encode(errors="replace")
     for kind, code in (
-        (HandleError, BAD_HANDLE), (BusyError, BUSY), (NumericalError, NUMERICAL),
+        (HandleError, BAD_HANDLE), (BusyError, BUSY), (ArithmeticError, NUMERICAL),
         (KeyboardInterrupt, INTERRUPTED), ((ValueError, TypeError), BAD_INPUT),
     ):
         if isinstance(error, kind):
@@ -270,7 +274,7 @@ cdef const char* last_error() noexcept nogil:
     cdef const char* words
     with gil:
         PyErr_Fetch(&pending[0], &pending[1], &pending[2])
-        kept = errors.get(get_ident(), b"")
+        kept = getattr(errors, "words", b"")
         words = PyBytes_AS_STRING(kept)     # `errors` keeps them until the next failure
         PyErr_Restore(pending[0], pending[1], pending[2])
         return words
@@ -283,6 +287,7 @@ cdef int create(const Data* data, const Settings* settings, Handle* handle) noex
             from ._session import Session
 
             needed("handle", handle)
+            handle[0] = 0
             take("data", data, sizeof(Data), &own, sizeof(Data))
             chosen = settings_of(settings, None, "hinge")
             weight = None
@@ -303,6 +308,7 @@ cdef int create_structured(const Oracle* oracle, const Settings* settings,
             from ._session import Session
 
             needed("handle", handle)
+            handle[0] = 0
             chosen = settings_of(settings, None, None)
             keep(Session.of_oracle(oracle_object(oracle, None), chosen), handle)
             return OK
@@ -316,10 +322,10 @@ cdef int release(Handle handle) noexcept nogil:
     with gil:
         PyErr_Fetch(&pending[0], &pending[1], &pending[2])
         try:
-            session = sessions.get(handle)
+            session = sessions.get(handle)      # 0 is none, and no reason to complain
             if session is not None and session.busy:
                 raise BusyError("another thread is working on this handle")
-            if sessions.pop(handle, None) is None:
+            if sessions.pop(handle, None) is None and handle != 0:
                 raise HandleError(f"handle {handle} was released, or never was one")
         except BaseException as error:
             code = failed(error)

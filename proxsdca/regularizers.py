@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import reprlib
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,7 @@ class Regularizer:
     name : str
         The name by which `solve` knows the regulariser; by default that of the class.
     parameters : tuple of str
-        What its constructor takes.
+        What its constructor takes, for its repr; by default what its signature says.
     separable : bool
         Whether g is a sum over single features.
     has_sigma : bool
@@ -74,7 +75,7 @@ class Regularizer:
 
     def conjugate(self, v: np.ndarray, kappa: float, j: Any) -> Any:
         """g*(v), or g_j*(v_j) elementwise: by Fenchel and Young, v^T w - g(w) at w = grad g*(v)."""
-        w = self.gradient(v, kappa, j)
+        w = self.gradient(v.copy(), kappa, j)
         return (v * w if self.separable else v @ w) - self.value(w, kappa, j)
 
     def _lacks(self, what: str) -> TypeError:
@@ -85,7 +86,8 @@ class Regularizer:
         for method in ("value", "gradient"):
             if getattr(type(self), method) is getattr(Regularizer, method):
                 getattr(self, method)(np.zeros(0), 0.0, slice(None))
-        return PythonMap(self, sigma / lam if self.has_sigma else 0.0, d * k)
+        own_conjugate = type(self).conjugate is not Regularizer.conjugate
+        return PythonMap(self, sigma / lam if self.has_sigma else 0.0, d * k, own_conjugate)
 
     def default_sigma(self, lam: float, sigma_max: Callable[[], float]) -> float:
         """The sigma that is taken where none is given."""
@@ -118,7 +120,8 @@ class Regularizer:
         return high
 
     def __repr__(self) -> str:
-        given = ((key, getattr(self, key)) for key in self.parameters)
+        names = self.parameters or [*signature(type(self)).parameters]
+        given = ((key, getattr(self, key, None)) for key in names)
         shown = ", ".join(f"{key}={_short(value)}" for key, value in given if value is not None)
         return f"{type(self).__name__}({shown})"
 

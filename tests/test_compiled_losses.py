@@ -4,6 +4,7 @@ import copy
 import ctypes
 import math
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -155,6 +156,44 @@ def test_nan_and_its_example():
     assert caught.value.__notes__[-1].startswith("at example ")
     with pytest.raises(ValueError, match=r"half\.subgradient\(.*\) is nan"):
         loss.subgradient(1.0, 1.0)
+
+
+def test_one_loss_in_two_threads():
+    """A new run looks at the domain anew, which others must not notice."""
+    numba = pytest.importorskip("numba")
+
+    @numba.cfunc("float64(float64, float64)")
+    def value(z, y):
+        return max(0.0, 1 - y * z) ** 2
+
+    @numba.cfunc("float64(float64, float64)")
+    def subgradient(z, y):
+        return -2 * y * max(0.0, 1 - y * z)
+
+    loss = CompiledLoss(value=value, subgradient=subgradient, gamma=0.5, classification=True)
+    case = make("squared_hinge", n=300, d=5)
+    found = []
+
+    def work():
+        for _ in range(10):
+            found.append(case.solve(loss=loss, tol=1e-4).alpha.tobytes())
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [found[0]] * 20
+
+
+def test_user_data_of_any_pointer():
+    signature = [ctypes.c_double, ctypes.c_double, ctypes.c_void_p]
+    value = ctypes.CFUNCTYPE(ctypes.c_double, *signature)(lambda z, y, data: (z - y) ** 2 / 2)
+    slope = BINARY(lambda z, y: z - y)
+    typed = LowLevelCallable(value, signature="double (double, double, double *)")
+    loss = CompiledLoss(value=typed, subgradient=slope)
+    assert loss.value(3.0, 1.0) == 2.0
+    assert loss.solved == ("conjugate", "exact_step", "domain")
 
 
 @pytest.mark.parametrize(

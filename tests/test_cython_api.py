@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from own import Expectile
 from problems import make
-from scipy import sparse
+from scipy import LowLevelCallable, sparse
 
 import proxsdca
 from proxsdca import structured
@@ -146,6 +146,21 @@ def test_the_loss_in_solve(outside):
     assert proxsdca.testing.check_loss(loss).ok
 
 
+def test_functions_that_cython_exports(outside):
+    functions = {
+        "value": "squared",
+        "subgradient": "squared_slope",
+        "conjugate": "squared_conjugate",
+    }
+    callables = {
+        name: LowLevelCallable.from_cython(outside, export) for name, export in functions.items()
+    }
+    loss = proxsdca.losses.CompiledLoss(**callables, gamma=1.0)
+    case = make("squared", n=40, d=5)
+    ours, theirs = (case.solve(loss=each, tol=1e-8) for each in (loss, "squared"))
+    np.testing.assert_allclose(ours.w, theirs.w, rtol=1e-9, atol=1e-9)
+
+
 def test_the_map_in_solve(outside):
     reg = outside.l1l2_object()
     case = make("huber", n=60, d=6, lam=0.05, sigma=0.02)
@@ -205,8 +220,10 @@ def test_structs_of_other_versions(outside):
     for size in (sizes["loss.exact_step"], sizes["loss.exact_step"] + 8, sizes["loss"], 200):
         ours = case.solve(loss=outside.loss_of_size(size), tol=1e-6)
         assert abs(ours.primal - theirs.primal) <= max(ours.gap, theirs.gap) + 1e-14
-    for size in (0, 8, sizes["loss.exact_step"] - 1, 5000):
-        with pytest.raises(ValueError, match=rf"loss.size = {size}: 64 to 4096 is allowed, 104 in"):
+    for size in (0, 8, sizes["loss.exact_step"] - 1, sizes["loss.exact_step"] + 4, 5000):
+        with pytest.raises(
+            ValueError, match=rf"loss.size = {size}: 72 to 4096 is allowed, in steps"
+        ):
             outside.loss_of_size(size)
     with pytest.raises(ValueError, match=r"loss.size = 200, .*something that a later version has"):
         outside.loss_of_size(200, 1)
@@ -250,6 +267,8 @@ def test_nan_in_mid_run(outside):
         ("loss", BAD_INPUT, "loss = 'hinges' is not known; did you mean 'hinge'?"),
         ("vector loss", BAD_INPUT, "a loss of one margin is needed"),
         ("lam", BAD_INPUT, "lam = -1.0"),
+        ("sigma", BAD_INPUT, "settings.sigma = 0.5, but settings.has_sigma is 0"),
+        ("target", BAD_INPUT, "y[0] = -1.0"),
         ("label", BAD_INPUT, "y holds only the class 1.0"),
         ("epochs", BAD_INPUT, "epochs = -1"),
         ("room", BAD_INPUT, "w has room for 1 numbers: 2 is needed"),

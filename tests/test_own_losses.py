@@ -132,6 +132,61 @@ class NaivePoisson(Loss):
         return np.where(a + y >= 0, t * np.log(t) - t - (y * np.log(y) - y), np.inf)
 
 
+class PseudoHuber(Loss):
+    """c^2 (sqrt(1 + (r/c)^2) - 1), whose c^2 cancels."""
+
+    gamma = 1.0
+
+    def __init__(self, c=100.0):
+        self.c, self.lipschitz = c, c
+
+    def value(self, z, y):
+        return self.c**2 * (np.sqrt(1 + ((z - y) / self.c) ** 2) - 1)
+
+    def subgradient(self, z, y):
+        return (z - y) / np.sqrt(1 + ((z - y) / self.c) ** 2)
+
+
+class PseudoHuberWithConjugate(PseudoHuber):
+    def conjugate(self, a, y):
+        root = np.sqrt(np.maximum(1 - (a / self.c) ** 2, 0.0))
+        return np.where(np.abs(a) <= self.c, a * y + self.c**2 * (1 - root), np.inf)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-7])
+@pytest.mark.parametrize("c", [1.0, 100.0])
+@pytest.mark.parametrize("kind", [PseudoHuber, PseudoHuberWithConjugate])
+def test_roundings_beyond_the_size_of_the_loss_are_seen(kind, c, scale):
+    """A textbook formula off by c^2 roundings, however small the loss is."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, w = rng.normal(size=(30, 3)), rng.normal(size=3) * scale
+        y = X @ w + 0.1 * scale * rng.normal(size=30)
+        loss = kind(c)
+        w = np.linalg.lstsq(X, y)[0]
+        alpha = -loss.subgradient(X @ w, y)
+        found = proxsdca.certify(X, y, w, alpha, loss=loss, lam=0.01)
+        with mpmath.workdps(40):
+            E = [[mpmath.mpf(x) for x in row] for row in X.tolist()]
+            margins = [mpmath.fdot(row, w.tolist()) for row in E]
+            v = [
+                mpmath.fdot(column, alpha.tolist()) / (mpmath.mpf(0.01) * 30)
+                for column in zip(*E, strict=True)
+            ]
+            primal = mpmath.fsum(
+                c**2 * (mpmath.sqrt(1 + ((z - t) / c) ** 2) - 1)
+                for z, t in zip(margins, map(mpmath.mpf, y.tolist()), strict=True)
+            ) / 30 + mpmath.mpf(0.01) / 2 * mpmath.fsum(mpmath.mpf(t) ** 2 for t in w.tolist())
+            dual = -mpmath.fsum(
+                -b * t + c**2 * (1 - mpmath.sqrt(1 - (b / c) ** 2))
+                for b, t in zip(
+                    map(mpmath.mpf, alpha.tolist()), map(mpmath.mpf, y.tolist()), strict=True
+                )
+            ) / 30 - mpmath.mpf(0.01) / 2 * mpmath.fsum(t**2 for t in v)
+            assert abs(mpmath.mpf(found.gap) - (primal - dual)) <= found.rounding
+        assert found.rounding <= 1e-13 * c**2
+
+
 @pytest.mark.parametrize("kind", [NaiveLogistic, NaivePoisson])
 def test_roundings_of_formulas_that_cancel_are_covered(kind, campaign):
     """In 40 digits: the gap that is reported is off by no more than its rounding."""
@@ -430,6 +485,63 @@ def test_ctrl_c_inside_a_formula_is_an_interruption():
     assert check.gap == pytest.approx(caught.value.result.gap)
 
 
+def test_failures_after_the_last_step_come_out(campaign):
+    """Wherever an exception falls, it comes out, and nothing of it stays."""
+    case = make("logistic", n=20, d=4)
+    for side in ("rows", "columns"):
+        calls = Failing(LOGISTIC, "subgradient", 10**9, boom)
+        case.solve(loss=calls, side=side)
+        most = 10**9 - calls.left
+        for after in range(0, most, max(1, most // 60)):
+            loss = Failing(LOGISTIC, "subgradient", after, boom)
+            with pytest.raises(Boom):
+                case.solve(loss=loss, side=side)
+            loss.left = 10**9
+            assert case.solve(loss=loss, side=side).converged
+
+
+def test_a_failure_in_the_search_for_the_domain_is_not_remembered():
+    class Once(Expectile):
+        left = 1
+
+        def subgradient(self, z, y):
+            if np.ndim(z) == 0 and abs(z) > 1e100 and Once.left:
+                Once.left = 0
+                raise Boom("boom")
+            return super().subgradient(z, y)
+
+    loss = Once(0.5)
+    with pytest.raises(Boom):
+        loss.domain(0.5)
+    assert loss.domain(0.5) == (-np.inf, np.inf)
+
+
+def test_numbers_of_python_do_not_raise_where_arrays_do_not():
+    class Ratio(Loss):  # sqrt(1 + r^2), in a form that divides by r
+        def value(self, z, y):
+            return np.hypot(1, z - y) - 1
+
+        def subgradient(self, z, y):
+            r = z - y
+            return np.where(r == 0, 0.0, 1 / np.hypot(1, 1 / r) * np.sign(r))
+
+    with np.errstate(divide="ignore"):
+        r = proxsdca.solve(np.eye(2), [0.0, 1.0], loss=Ratio(), lam=0.1)
+    assert r.converged
+    assert Ratio().domain(0.0) == (-1.0, 1.0)
+
+
+def test_slopes_that_grow_slowly_have_no_end():
+    class Power(Loss):
+        def value(self, z, y):
+            return np.abs(z - y) ** 1.1 / 1.1
+
+        def subgradient(self, z, y):
+            return np.sign(z - y) * np.abs(z - y) ** 0.1
+
+    assert Power().domain(1.0) == (-np.inf, np.inf)
+
+
 def test_a_failure_in_one_thread_is_not_that_of_another():
     case = make("logistic", n=200, d=5)
     main = threading.get_ident()
@@ -500,6 +612,51 @@ def test_bad_constants(constants, kind, message):
             type("Attribute", (WithConjugate,), constants)(LOGISTIC)
 
 
+def test_constants_set_in_init():
+    class Set(Expectile):
+        def __init__(self):
+            self.tau = 0.5
+            self.gamma = 0.75
+            self.classification = False
+
+    assert Set().gamma == 0.75
+    assert pickle.loads(pickle.dumps(Expectile(0.5))).gamma == 1.0
+    with pytest.raises(TypeError, match="a loss has the constants"):
+        Loss.__init__(Set(), tau=1)
+    loss = Set()
+    with pytest.raises(ValueError, match="gamma = -1"):
+        loss.gamma = -1
+    with pytest.raises(AttributeError, match="not writable"):
+        LOGISTIC.gamma = 3.0
+
+
+def test_formulas_that_contradict_each_other_are_refused():
+    class Quarter(Expectile):
+        def conjugate(self, a, y):
+            return a * y + (a**2 / (4 * self._weight(a))) / 4
+
+    case = make("squared", n=30, d=4)
+    with pytest.raises(
+        ValueError, match=r"is less than D\(alpha\) = .*check_loss looks for mistakes in"
+    ):
+        proxsdca.solve(case.X, case.y, loss=Quarter(0.6))
+
+    class Rough(Expectile):  # off by a few 1e-12, which nobody has said
+        def conjugate(self, a, y):
+            return super().conjugate(a, y) - 1e-11
+
+    r = proxsdca.solve(case.X, case.y, loss=Rough(0.6), tol=0, eps=1e-9)
+    c = proxsdca.certify(case.X, case.y, r.w, r.alpha, loss=Rough(0.6))
+    for found in (r, c):
+        assert found.gap + found.rounding >= 0
+        assert found.rounding > 1e-12
+
+
+def test_a_class_instead_of_an_object():
+    with pytest.raises(TypeError, match=r"loss = Expectile, a class: .* Expectile\(\)"):
+        proxsdca.solve(np.eye(2), [1.0, 2.0], loss=Expectile)
+
+
 def test_constants_by_class_attributes():
     class Smooth(Expectile):
         gamma = 0.25
@@ -523,6 +680,13 @@ def test_constants_by_class_attributes():
 
 
 def test_formulas_that_are_not_elementwise_are_refused():
+    class NoReturn(Expectile):
+        def value(self, z, y):
+            super().value(z, y)
+
+    with pytest.raises(TypeError, match=r"NoReturn.value returns None: is a return missing\?"):
+        proxsdca.solve(np.eye(2), [1.0, 2.0], loss=NoReturn())
+
     class Scalar(Expectile):
         def value(self, z, y):
             return 0.5 * (z - y) ** 2 if z > y else (z - y) ** 2

@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import cvxpy as cp
+import mpmath
 import numpy as np
 import pytest
 from own import ElasticNet, Nonnegative, Pairs, Weighted, WholeElasticNet
@@ -117,6 +118,65 @@ def test_estimators_take_it():
     assert isinstance(copy.deepcopy(model).reg, Nonnegative)
 
 
+class Smooth(Regularizer):
+    """w^2 / 2 + kappa log cosh w, as a textbook has it."""
+
+    separable = True
+    has_sigma = True
+
+    def value(self, w, kappa, j):
+        return w**2 / 2 + kappa * np.log(np.cosh(w))
+
+    def gradient(self, v, kappa, j):
+        w = v / (1 + kappa)
+        for _ in range(60):
+            w = w - (w + kappa * np.tanh(w) - v) / (1 + kappa / np.cosh(w) ** 2)
+        return w
+
+
+class SmoothWithConjugate(Smooth):
+    def conjugate(self, v, kappa, j):
+        w = self.gradient(v, kappa, j)
+        r = np.abs(w)
+        return v * w - w**2 / 2 - kappa * (r + np.log1p(np.exp(-2 * r)) - np.log(2))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("kind", [Smooth, SmoothWithConjugate])
+def test_roundings_of_formulas_that_cancel_are_covered(kind, scale):
+    """In 40 digits, for averages too, whose w is not that of v."""
+    lam, sigma = 0.1, 10.0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(20, 3)), scale * rng.normal(size=20)
+        r = proxsdca.solve(
+            X, y, loss="squared", reg=kind(), lam=lam, sigma=sigma, tol=1e-3, output="average"
+        )
+        with mpmath.workdps(40):
+            assert abs(mpmath.mpf(r.gap) - exact_smooth_gap(X, y, r, lam, sigma)) <= r.rounding
+
+
+def exact_smooth_gap(X, y, r, lam, sigma):
+    """P(w) - D(alpha) for the squared loss with `Smooth`, in the digits of the context."""
+    E = [[mpmath.mpf(x) for x in row] for row in X.tolist()]
+    n, lam = len(E), mpmath.mpf(lam)
+    margins = [mpmath.fdot(row, r.w.tolist()) for row in E]
+    targets, alpha = (list(map(mpmath.mpf, part.tolist())) for part in (y, r.alpha))
+    kappa = mpmath.mpf(sigma) / lam
+
+    def g(w):
+        return w**2 / 2 + kappa * mpmath.log(mpmath.cosh(w))
+
+    primal = mpmath.fsum((z - t) ** 2 / 2 for z, t in zip(margins, targets, strict=True)) / n
+    primal += lam * mpmath.fsum(g(mpmath.mpf(t)) for t in r.w.tolist())
+    dual = -mpmath.fsum(b**2 / 2 - b * t for b, t in zip(alpha, targets, strict=True)) / n
+    for column in zip(*E, strict=True):
+        v = mpmath.fdot(column, alpha) / (lam * n)
+        w = mpmath.findroot(lambda w, v=v: w + kappa * mpmath.tanh(w) - v, v / (1 + kappa))
+        dual -= lam * (v * w - g(w))
+    return primal - dual
+
+
 # ------------------------------------------------------------------ bad input
 
 
@@ -183,6 +243,41 @@ def test_a_class_that_lacks_something_is_told_what():
         case.solve(reg=Half())
     with pytest.raises((TypeError, ValueError), match="reg"):
         case.solve(reg=Regularizer())
+
+
+def test_formulas_that_contradict_each_other_are_refused():
+    class Quarter(ElasticNet):
+        def conjugate(self, v, kappa, j):
+            return self.gradient(v, kappa, j) ** 2 / 4
+
+    class InPlace(ElasticNet):
+        def gradient(self, v, kappa, j):
+            return v.clip(0, 1, out=v)
+
+    case = make("squared", n=30, d=4)
+    for loss, labels in (("squared", case.y), ("softmax", np.arange(30) % 3)):
+        with pytest.raises(
+            ValueError, match=r"contradict .*check_regularizer looks for mistakes in"
+        ):
+            proxsdca.solve(case.X, labels, loss=loss, reg=Quarter(), lam=1e-2)
+    with pytest.raises(ValueError, match="read-only"):
+        case.solve(reg=InPlace())
+
+
+def test_a_w_outside_its_domain():
+    case = make("squared", n=10, d=3)
+    with pytest.raises(ValueError, match=r"P\(w\) is infinite: w lies outside .*'Nonnegative'"):
+        case.certify(np.array([1.0, -1.0, 0.0]), np.zeros(10), reg=Nonnegative())
+
+
+def test_repr_shows_what_the_constructor_takes():
+    class Box(ElasticNet):
+        def __init__(self, low, high=1.0):
+            self.low, self.high = low, high
+
+    assert repr(Box(-1.0)) == "Box(low=-1.0, high=1.0)"
+    with pytest.raises(TypeError, match=r"reg = ElasticNet, a class: .* ElasticNet\(\)"):
+        proxsdca.solve(np.eye(2), [1.0, 2.0], loss="squared", reg=ElasticNet)
 
 
 def test_what_only_the_built_in_ones_have():

@@ -94,6 +94,15 @@ def test_right_losses_pass_without_remarks(loss):
         assert check_loss(loss, seed=seed) == Report(repr(loss), (), ())
 
 
+def test_bad_arguments():
+    for targets, words in (([], "targets is empty"), ([1.0, np.nan], r"targets\[1\] = nan")):
+        with pytest.raises(ValueError, match=words):
+            check_loss(Solved(), targets)
+    for more in ({"d": 0}, {"lam": 0.0}, {"sigma": np.nan}):
+        with pytest.raises(ValueError, match=f"{next(iter(more))} = "):
+            check_regularizer(ElasticNet(), **more)
+
+
 def test_a_conjugate_that_is_solved_for():
     assert laws(check_loss(Solved()).remarks) == {"conjugate"}
     assert laws(check_loss(Quartic()).remarks) == {"conjugate"}
@@ -118,7 +127,7 @@ def test_compiled_losses():
         )
 
     report = check_loss(huber(1.0))
-    assert laws(report.remarks) == {"pickle"}
+    assert laws(report.remarks) == {"pickle", "roundings"}
     assert "another process" in str(report)
     assert "subgradient" in laws(check_loss(huber(0.5), raises=False).failures)
 
@@ -304,6 +313,16 @@ class NumbersOnly(Expectile):
         return (0.7 if z > y else 0.3) * (z - y) ** 2
 
 
+class NoReturn(Solved):
+    def value(self, z, y):
+        super().value(z, y)
+
+
+class NoConjugateWrongSign(Solved):
+    def subgradient(self, z, y):
+        return -super().subgradient(z, y)
+
+
 class Quartic(Loss):
     """Python's numbers raise where its powers overflow, far out where the domain is read off."""
 
@@ -338,7 +357,7 @@ MISTAKES = [
     (TooNarrow, "domain", r"leaves out b = 0.3 = -subgradient\(\S+\): it is too narrow"),
     (ForAInsteadOfB, "domain", r"\(-0.3, 0.7\) leaves out b = -0.7"),
     (NoInterval, "calls", r"domain\(\S+\) = \(0.3, -0.7\): no interval"),
-    (TooSmooth, "gamma", r"gamma = 1, but .*gamma = 0.714\d* is the largest valid one"),
+    (TooSmooth, "gamma", r"gamma = 1, but .*gamma must be 0.714\d* at the most"),
     (NotSmooth, "gamma", "from -0.3 to 0.7, .*only gamma = 0 is valid"),
     (NotConvex, "value", "at .* above the chord from .* not convex"),
     (SubgradientSign, "subgradient", "a wrong sign"),
@@ -353,9 +372,15 @@ MISTAKES = [
     (Centred, "calls", r"alone, but \S+ in an array"),
     (InPlace, "calls", "changes the array"),
     (Unbounded, "bounded", r"subgradient\(100000000, \S+\) = -0.5: value goes on falling"),
-    (Cancels, "roundings", "value_size = .* allows 8 roundings of that, .*cancel"),
-    (ConjugateCancels, "roundings", r"conjugate\(\S+, \S+\) is off by .* roundings of that"),
+    (Cancels, "roundings", "8 roundings of value_size = .*cancel"),
+    (
+        ConjugateCancels,
+        "roundings",
+        r"conjugate\(\S+, \S+\) is off by .* 8 roundings of conjugate_size",
+    ),
     (Raises, "calls", r"value\(\S+, -2.3\) raised ZeroDivisionError\('no value here'\)"),
+    (NoReturn, "calls", "value returns None: is a return missing"),
+    (NoConjugateWrongSign, "subgradient", "the slope of value is about .* a wrong sign"),
     (NumbersOnly, "calls", "does not for single numbers: .*np.where for if"),
     (Overflows, "calls", r"value\(-\S+, 1\) raised OverflowError|value\(\d+, -1\) raised Overf"),
 ]
@@ -633,7 +658,7 @@ REG_MISTAKES = [
     (NotSeparable, "separable", r"value of feature \d at .* depends on the other features"),
     (IgnoresJ, "separable", r"gradient of feature \d .* alone, .*: it ignores j"),
     (Shape, "calls", r"has shape \(6,\): \(\) is needed, as separable = False"),
-    (NotThere, "gradient", "g is infinite"),
+    (NotThere, "calls", "g is infinite"),
     (NoNumber, "calls", r"gradient\(.* = \[.*nan.*\]: numbers are needed"),
     (Fails, "calls", r"conjugate\(.* raised RuntimeError\('not written yet'\)"),
     (InPlaceToo, "calls", "changes the array"),

@@ -27,7 +27,7 @@ cdef class CompiledLoss(Loss):
     cdef LossFunctions functions
     cdef object owner                   # keeps the functions alive
     cdef readonly str label
-    cdef double class_ends[4]           # of the domain, for y = -1 and y = +1; else NaN
+    cdef double class_ends[4]           # of the domain, for y = -1 and y = +1
 
     cdef double no_number(self, const char* name, double x, double y) noexcept nogil
     cdef double domain_end(self, double y, bint upper) noexcept nogil

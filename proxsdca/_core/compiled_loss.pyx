@@ -9,7 +9,7 @@ from libc.math cimport NAN
 
 from .losses cimport clip
 from .numeric cimport (
-    default_conjugate_sizes, default_value_sizes, of_one, solved_best, solved_conjugate, solved_end,
+    default_conjugate_size, default_value_size, solved_best, solved_conjugate, solved_end,
 )
 
 
@@ -44,18 +44,19 @@ cdef Function function_of(str name, given, int arguments) except *:
             given = LowLevelCallable(getattr(given, "ctypes", given))       # numba's have it there
         except (TypeError, ValueError):
             raise TypeError(
-                f"{name} = {given!r}: a scipy.LowLevelCallable, a numba cfunc or a ctypes function "
-                f"{either}"
+                f"{name} = {given!r}: a scipy.LowLevelCallable, a numba.cfunc (njit gives no "
+                f"address) or a ctypes function whose restype and argtypes are set, {either}"
             ) from None
     capsule = tuple.__getitem__(given, 0)
     signature = PyCapsule_GetName(capsule)
     shown = signature.decode()
-    plain = re.sub(r"\s+", "", shown)
-    if plain not in [re.sub(r"\s+", "", each) for each in wanted]:
+    doubles = ",".join(["double"] * arguments)
+    found_data = re.fullmatch(rf"double\({doubles}(,\w+\*)?\)", re.sub(r"\s+", "", shown))
+    if not found_data:
         raise ValueError(f"{name} has the signature {shown!r}: {either}")
     found.address = PyCapsule_GetPointer(capsule, signature)
     found.data = PyCapsule_GetContext(capsule)
-    found.takes_data = plain.endswith("void*)")
+    found.takes_data = found_data[1] is not None
     return found
 
 
@@ -101,21 +102,26 @@ cdef class CompiledLoss(Loss):
         self.owner = (value, conjugate, subgradient, exact_step, lower, upper, value_size,
                       conjugate_size)
         self.label = str(name)
-        self.forget()
+        self._forget()
 
-    def forget(self):
+    def _forget(self):
         cdef int k
-        Loss.forget(self)
-        for k in range(4):
-            self.class_ends[k] = NAN
-        if self.classification:
+        Loss._forget(self)
+        if self.classification:         # other threads may be reading: never anything but an end
             for k in range(4):
                 self.class_ends[k] = self.domain_end(1 if k >= 2 else -1, k % 2 == 1)
-            self.raise_failure()
+            self._raise_failure()
 
     @property
     def name(self):
         return self.label
+
+    @property
+    def solved(self):
+        cdef const LossFunctions* f = &self.functions
+        has = {"conjugate": f.conjugate.address != NULL, "exact_step": f.exact_step.address != NULL,
+               "domain": f.lower.address != NULL and f.upper.address != NULL}
+        return tuple(name for name, there in has.items() if not there)
 
     def __repr__(self):
         return f"<CompiledLoss {self.label}>"
@@ -187,7 +193,7 @@ cdef class CompiledLoss(Loss):
 
     cdef double phi_size(self, double y, double z) noexcept nogil:
         if self.functions.value_size.address == NULL:
-            return of_one(default_value_sizes, self, y, z)
+            return default_value_size(self, self.functions.conjugate.address != NULL, y, z)
         return call_2(&self.functions.value_size, z, y)
 
     cdef double conj_size(self, double y, double a) noexcept nogil:
@@ -195,7 +201,7 @@ cdef class CompiledLoss(Loss):
         if self.functions.conjugate_size.address != NULL:
             return call_2(&self.functions.conjugate_size, a, y)
         if self.functions.conjugate.address != NULL:
-            return of_one(default_conjugate_sizes, self, y, a)
+            return default_conjugate_size(self, y, a)
         solved_conjugate(self, y, a, &size)
         return size
 
@@ -205,5 +211,5 @@ cdef CompiledLoss loss_of(LossFunctions functions, object owner, str label, dict
     cdef CompiledLoss loss = CompiledLoss.__new__(CompiledLoss)
     Loss.__init__(loss, **constants)
     loss.functions, loss.owner, loss.label = functions, owner, label
-    loss.forget()
+    loss._forget()
     return loss

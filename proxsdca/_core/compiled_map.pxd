@@ -28,6 +28,7 @@ cdef class CompiledMap(Map):
     cdef object failure
 
     cdef double no_number(self, const char* name, double x, Py_ssize_t j) noexcept nogil
+    cdef double misfit(self, Py_ssize_t j, double v, double w, double conjugate) noexcept nogil
     cdef double conjugate_at(self, Py_ssize_t j, double v, double w) noexcept nogil
 
 

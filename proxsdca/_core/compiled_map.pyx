@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, NAN, fabs, fmax
+from libc.math cimport INFINITY, NAN, fabs, fmax, fmin
 
 from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
 
 cdef double PROBE = 1e-6        # the relative change of w by which the slope of g is measured
+cdef double STRETCH = 2.0**-10  # ... and the one of v over which g* is compared with its gradient
 
 
 cdef class Formulas:
@@ -29,7 +30,7 @@ cdef class Formulas:
                 values[k] = self.functions.value(at[k], kappa, f, self.functions.data)
             else:
                 values[k] = map.conjugate_at(f, at[k], map.at(f, at[k]))
-        map.raise_failure()
+        map._raise_failure()
         return out
 
 
@@ -47,7 +48,7 @@ cdef class CompiledMap(Map):
         self.formulas, self.functions, self.kappa = formulas, formulas.functions, kappa
         self.foreign = True
 
-    def raise_failure(self, place=""):
+    def _raise_failure(self, place=""):
         error, self.failure = self.failure, None
         if error is not None:
             raise error
@@ -87,6 +88,9 @@ cdef class CompiledMap(Map):
             if found != found:
                 error[0] = self.no_number("value", w[j], j)
                 return NAN
+            if found == INFINITY:       # w is outside the domain of g
+                error[0] = 0
+                return INFINITY
             steepest = 0
             for side in range(2):
                 away = fabs(self.functions.value(w[j] * (1 + PROBE if side else 1 - PROBE),
@@ -98,6 +102,22 @@ cdef class CompiledMap(Map):
         found = result(&total)
         error[0] = rounding(found, total.size, total.count) + 1.01 * EVALUATION * UNIT * size
         return found
+
+    cdef double misfit(self, Py_ssize_t j, double v, double w, double conjugate) noexcept nogil:
+        """What g(w) + g*(v) is off v w; or, where that is how g* is defined, what g* is off the
+        integral of its derivative, to the better side, as there may be a kink on the other."""
+        cdef double best = INFINITY, h, area
+        cdef int side
+        if self.functions.conjugate != NULL:
+            return fabs(self.functions.value(w, self.kappa, j, self.functions.data) - v * w
+                        + conjugate)
+        for side in range(2):
+            h = STRETCH * (fabs(v) if side else -fabs(v))
+            area = h / 3 * (2 * self.at(j, v + h / 4) - self.at(j, v + h / 2)
+                            + 2 * self.at(j, v + 3 * h / 4))
+            best = fmin(best, fabs(self.conjugate_at(j, v + h, self.at(j, v + h)) - conjugate
+                                   - area))
+        return best
 
     cdef double conjugate(self, const double* v, const double* delta, Py_ssize_t stride,
                           Py_ssize_t d, double* error) noexcept nogil:
@@ -113,7 +133,9 @@ cdef class CompiledMap(Map):
             off = delta[j * stride]
             propagated += fabs(w) * off + 0.5 * off * off       # g_j* is 1-smooth
             add(&total, found)
-            size += fabs(found) + fabs(v[j] * w)
+            # what does not fit together is rounding, also that of g: twice
+            size += (fabs(found) + fabs(v[j] * w)
+                     + 2 * self.misfit(j, v[j], w, found) / (EVALUATION * UNIT))
         found = result(&total)
         error[0] = (rounding(found, total.size, total.count) + 1.01 * EVALUATION * UNIT * size
                     + 1.01 * propagated)

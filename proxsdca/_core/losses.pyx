@@ -13,11 +13,13 @@ from numpy import errstate
 
 from .notes import note
 
+from cpython.object cimport PyObject_GenericSetAttr
 from libc.float cimport DBL_MIN
 from libc.math cimport INFINITY, NAN
 
 from .numeric cimport (
-    default_conjugate_sizes, default_value_sizes, of_one, solved_best, solved_conjugate, solved_end,
+    default_conjugate_size, default_conjugate_sizes, default_value_size, default_value_sizes,
+    solved_best, solved_conjugate, solved_end,
 )
 from .step cimport (
     OPTION_I, OPTION_II, OPTION_III, OPTION_IV, OPTION_IV_4L2, OPTION_IV_L2, OPTION_V, step,
@@ -76,8 +78,8 @@ cdef class Loss(Term):
       were rounded.
 
     All are to be right for numbers and, elementwise, for arrays. The constants below are class
-    attributes, or arguments of ``super().__init__``. `proxsdca.testing.check_loss` tells whether
-    all of this fits together.
+    attributes, or set in ``__init__``. `proxsdca.testing.check_loss` tells whether all of this fits
+    together.
 
     Parameters
     ----------
@@ -121,6 +123,12 @@ cdef class Loss(Term):
                 raise TypeError(f"{name} is given twice, by the class {type(self).__name__} too")
         self._take(constants)
 
+    def __setattr__(self, name, value):
+        if name in CONSTANTS and self.python:
+            Loss.__init__(self, **{name: value})
+        else:
+            PyObject_GenericSetAttr(self, name, value)
+
     def _take(self, constants):
         for name, value in constants.items():
             if name == "gamma":
@@ -157,6 +165,13 @@ cdef class Loss(Term):
         return type(self).__name__
 
     @property
+    def solved(self):
+        """What the loss does not say, and is solved for."""
+        has = {"conjugate": self.has_conjugate, "exact_step": self.has_step,
+               "domain": self.has_domain}
+        return tuple(name for name, there in has.items() if self.python and not there)
+
+    @property
     def options(self):
         """The names of the step options that exist for this loss."""
         smooth, lipschitz = self.gamma > 0, self.lipschitz < INFINITY
@@ -164,7 +179,8 @@ cdef class Loss(Term):
         return tuple(option for option in OPTIONS if fits.get(option, True))
 
     def __repr__(self):
-        values = ", ".join(f"{key}={getattr(self, key, None)!r}" for key in self.parameters)
+        values = ", ".join(f"{key}={getattr(self, key)!r}" for key in self.parameters
+                           if hasattr(self, key))
         return f"{type(self).__name__}({values})"
 
     def _state(self):
@@ -196,13 +212,21 @@ cdef class Loss(Term):
         """What a method says; NaN where it fails, with the reason in `failures`."""
         cdef double value
         try:
-            value = getattr(self, method)(*arguments)
+            try:
+                answer = getattr(self, method)(*arguments)
+            except ArithmeticError:         # numpy's numbers are infinite where Python's raise
+                with errstate(all="ignore"):
+                    answer = getattr(self, method)(*map(np.float64, arguments))
+            if answer is None:
+                raise TypeError(f"{type(self).__name__}.{method}{arguments} is None: is a return "
+                                "missing?")
+            value = answer
             if value != value:
                 raise ValueError(f"{type(self).__name__}.{method}{arguments} is nan: a number, or "
                                  "an infinity, is needed")
             return value
         except BaseException as error:
-            if isinstance(error, OverflowError):    # where numpy's are infinite
+            if isinstance(error, OverflowError):    # ... but those of math are not
                 if method == "subgradient":
                     return -INFINITY if arguments[0] < arguments[1] else INFINITY
                 if method in ("value", "conjugate"):
@@ -238,7 +262,7 @@ cdef class Loss(Term):
         note(error, f"in {call}")
         self.failures.setdefault(get_ident(), error)
 
-    def raise_failure(self, place=""):
+    def _raise_failure(self, place=""):
         """Raise what a formula has raised in this thread, noted with the place.
 
         The loop cannot raise in mid-run: the formulas answer NaN, and whoever called it asks here.
@@ -249,7 +273,7 @@ cdef class Loss(Term):
                 note(error, f"at {place}")
             raise error
 
-    def forget(self):
+    def _forget(self):
         """What was asked before a new problem counts no more: attributes may have changed."""
         self.ends.clear()
         self.failures.pop(get_ident(), None)
@@ -305,7 +329,7 @@ cdef class Loss(Term):
                         low = solved_end(self, y, False)
                         high = solved_end(self, y, True)
                 found = low, high
-                if len(self.ends) < 1_000_000:
+                if low <= high and len(self.ends) < 1_000_000:
                     self.ends[y] = found
             except BaseException as error:
                 self.fail(error, f"{type(self).__name__}.domain({y})")
@@ -316,7 +340,7 @@ cdef class Loss(Term):
         if not self.foreign:
             return Term.phi_size(self, y, z)
         if not self.has_value_size:
-            return of_one(default_value_sizes, self, y, z)
+            return default_value_size(self, self.has_conjugate, y, z)
         with gil:
             return self.answer("value_size", (z, y))
 
@@ -328,7 +352,7 @@ cdef class Loss(Term):
             with gil:
                 return self.answer("conjugate_size", (a, y))
         if self.has_conjugate:
-            return of_one(default_conjugate_sizes, self, y, a)
+            return default_conjugate_size(self, y, a)
         solved_conjugate(self, y, a, &size)
         return size
 
@@ -359,7 +383,7 @@ cdef class Loss(Term):
     cdef void phi_sizes(self, Py_ssize_t n, const double* y, const double* z,
                         double* out) noexcept nogil:
         if self.python and not self.has_value_size:
-            default_value_sizes(self, n, y, z, out)
+            default_value_sizes(self, self.has_conjugate, n, y, z, out)
         else:
             Term.phi_sizes(self, n, y, z, out)
 
@@ -413,13 +437,13 @@ cdef class Loss(Term):
         cdef double bound = q if q_R is None else q_R
         cdef int number = OPTIONS[option]
         cdef double new = step[Term](self, number, y, b, m, q, bound)
-        self.raise_failure()
+        self._raise_failure()
         return new
 
     def sizes(self, double z, double a, double y):
         """What the roundings of phi(z) and phi*(a) are relative to."""
         found = self.phi_size(y, z), self.conj_size(y, a)
-        self.raise_failure()
+        self._raise_failure()
         return found
 
     def _map(self, int which, y, x):
@@ -442,17 +466,18 @@ cdef class Loss(Term):
                 outs[k] = self.upper(ys[k])
             if self.foreign and outs[k] != outs[k]:
                 break
-        self.raise_failure()
+        self._raise_failure()
         return out[()]
 
 
 cdef copied(const double* x, Py_ssize_t n):
-    """An array of its own, which whoever gets it may keep."""
+    """An array of its own, which whoever gets it may keep, but not change."""
     out = np.empty(n)
     cdef double[::1] to = out
     cdef Py_ssize_t k
     for k in range(n):
         to[k] = x[k]
+    out.flags.writeable = False
     return out
 
 

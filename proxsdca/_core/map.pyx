@@ -6,7 +6,7 @@ from libc.math cimport NAN
 cdef class Map:
     """The smooth map v -> grad g*(v), as the loop sees it."""
 
-    def raise_failure(self, place=""):
+    def _raise_failure(self, place=""):
         """Raise what a formula that is not ours has raised, noted with the place."""
 
     cdef double at(self, Py_ssize_t j, double v) noexcept nogil:

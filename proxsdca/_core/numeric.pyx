@@ -23,8 +23,8 @@ cdef extern from *:
     #define PROXSDCA_CLOSE 1e-10
     /* The relative change of an argument by which the slope of a conjugate is measured. */
     #define PROXSDCA_PROBE 1e-6
-    /* How far, relatively, the next points are by which roundings are seen: 2^-46. */
-    #define PROXSDCA_NEIGHBOUR 1.4210854715202004e-14
+    /* ... and the one over which phi is compared with its slopes: 2^-10. */
+    #define PROXSDCA_STRETCH 0.0009765625
     """
     const double FAR "PROXSDCA_FAR"
     const double NEAR "PROXSDCA_NEAR"
@@ -32,7 +32,7 @@ cdef extern from *:
     const double WIDE "PROXSDCA_WIDE"
     const double CLOSE "PROXSDCA_CLOSE"
     const double PROBE "PROXSDCA_PROBE"
-    const double NEIGHBOUR "PROXSDCA_NEIGHBOUR"
+    const double STRETCH "PROXSDCA_STRETCH"
 
 
 cdef inline double between(double low, double high, double f_low, double f_high,
@@ -211,10 +211,11 @@ cdef double solved_conjugate(Term term, double y, double a, double* size) noexce
 cdef double solved_end(Term term, double y, bint upper) noexcept nogil:
     """An end of the domain of b: -phi' as far out as it goes, or a number before it where phi* is
     infinite there.  0 is in the domain in any case, as phi is bounded from below."""
-    cdef double end = -slope_at(term, y, -FAR if upper else FAR), inside, back
-    if isnan(end):
+    cdef double far = -FAR if upper else FAR, inside, back
+    cdef double end = -slope_at(term, y, far), half = -slope_at(term, y, far / sqrt(FAR))
+    if isnan(end) or isnan(half):
         return NAN
-    if not fabs(end) < 1e100:
+    if not fabs(end) < 1e100 or fabs(end) > 1.5 * fabs(half) > 0:       # it goes on growing
         return INFINITY if upper else -INFINITY
     end = fmax(end, 0) if upper else fmin(end, 0)
     inside, back = end, UNIT * fabs(end)
@@ -228,7 +229,8 @@ cdef double solved_end(Term term, double y, bint upper) noexcept nogil:
 
 # What roundings are relative to, where a loss does not say.  Its formulas are taken to be as good
 # as exact ones whose arguments, and results, were rounded; summands that cancel to be as large as
-# the loss is at z = 0 and z = -y, or else to show in three values in a row.
+# the loss is at z = 0 and z = -y; or else to show, in that phi(z) + phi*(a) is not z a at
+# a = phi'(z), or, without a formula for phi*, in that phi does not grow as its slopes say.
 
 cdef inline double finite(double x) noexcept nogil:
     return fabs(x) if fabs(x) < INFINITY else 0.0
@@ -248,27 +250,59 @@ cdef void add_scale(Term term, Py_ssize_t n, const double* y, double* out) noexc
             out[k] += finite(found[k])
 
 
-cdef void default_value_sizes(Term term, Py_ssize_t n, const double* y, const double* z,
-                              double* out) noexcept nogil:
+cdef void misfit(Term term, Py_ssize_t n, const double* y, const double* z, const double* phi,
+                 const double* slope, double* out) noexcept nogil:
+    """|phi(z) + phi*(a) - z a| at a = phi'(z)."""
+    cdef Py_ssize_t k
+    term.phi_conjs(n, y, slope, out)
+    for k in range(n):
+        out[k] = finite((phi[k] - z[k] * slope[k]) + out[k])
+
+
+cdef void growth_misfit(Term term, Py_ssize_t n, const double* y, const double* z,
+                        const double* phi, double* out) noexcept nogil:
+    """By how much phi(z + h) - phi(z) is off Milne's rule h/3 (2 s(h/4) - s(h/2) + 2 s(3h/4)) for
+    its slopes, to the better side, as there may be a kink on the other."""
     cdef double at[BLOCK]
     cdef double found[BLOCK]
-    cdef double middle[BLOCK]
+    cdef double grown[BLOCK]
+    cdef double h
+    cdef Py_ssize_t k
+    cdef int side, quarter
+    for side in range(2):
+        for quarter in range(1, 5):
+            for k in range(n):
+                h = STRETCH * (fabs(z[k]) + fabs(y[k]))
+                at[k] = z[k] + (0.25 if side else -0.25) * quarter * h
+            if quarter < 4:
+                term.phi_slopes(n, y, at, found)
+            else:
+                term.phis(n, y, at, found)
+            for k in range(n):
+                if quarter == 1:
+                    grown[k] = 2 * found[k]
+                elif quarter < 4:
+                    grown[k] += -found[k] if quarter == 2 else 2 * found[k]
+                else:
+                    h = finite((found[k] - phi[k]) - (at[k] - z[k]) / 3 * grown[k])
+                    out[k] = h if side == 0 else fmin(out[k], h)
+
+
+cdef void default_value_sizes(Term term, bint has_conjugate, Py_ssize_t n, const double* y,
+                              const double* z, double* out) noexcept nogil:
+    cdef double phi[BLOCK]
+    cdef double slope[BLOCK]
     cdef double off[BLOCK]
     cdef Py_ssize_t k
-    cdef int side
-    term.phis(n, y, z, middle)
-    term.phi_slopes(n, y, z, found)
+    term.phis(n, y, z, phi)
+    term.phi_slopes(n, y, z, slope)
+    if has_conjugate:
+        misfit(term, n, y, z, phi, slope, off)
+    else:
+        growth_misfit(term, n, y, z, phi, off)
     for k in range(n):
-        out[k] = fabs(middle[k]) + fabs(found[k]) * (fabs(z[k]) + fabs(y[k]))
-        off[k] = 0
-    for side in range(2):
-        for k in range(n):
-            at[k] = z[k] + (NEIGHBOUR if side else -NEIGHBOUR) * (fabs(z[k]) + fabs(y[k]))
-        term.phis(n, y, at, found)
-        for k in range(n):
-            off[k] += found[k] - middle[k]
-    for k in range(n):
-        out[k] += finite(off[k]) / UNIT
+        # twice, as phi* has its share, of which the dual value knows nothing
+        out[k] = (fabs(phi[k]) + fabs(slope[k]) * (fabs(z[k]) + fabs(y[k])) + 2 * off[k] / UNIT)
     add_scale(term, n, y, out)
 
 
@@ -277,27 +311,18 @@ cdef void default_conjugate_sizes(Term term, Py_ssize_t n, const double* y, cons
     cdef double at[BLOCK]
     cdef double found[BLOCK]
     cdef double middle[BLOCK]
-    cdef double off[BLOCK]
-    cdef double scale[BLOCK]
     cdef double steepest[BLOCK]
     cdef Py_ssize_t k
     cdef int side
     term.phi_conjs(n, y, a, middle)
     for k in range(n):
-        at[k] = off[k] = steepest[k] = 0
-    term.phi_slopes(n, y, at, scale)
-    for side in range(4):
+        steepest[k] = 0
+    for side in range(2):
         for k in range(n):
-            at[k] = (PROBE * fabs(a[k]) if side < 2
-                     else NEIGHBOUR * (fabs(a[k]) + fabs(scale[k])))
-            at[k] = clip(a[k] + (at[k] if side % 2 else -at[k]), -term.upper(y[k]),
+            at[k] = clip(a[k] * (1 + PROBE if side else 1 - PROBE), -term.upper(y[k]),
                          -term.lower(y[k]))
         term.phi_conjs(n, y, at, found)
         for k in range(n):
-            if side < 2:
-                steepest[k] = fmax(steepest[k], finite(found[k] - middle[k]) / PROBE)
-            else:
-                off[k] += found[k] - middle[k]
+            steepest[k] = fmax(steepest[k], finite(found[k] - middle[k]) / PROBE)
     for k in range(n):
-        out[k] = fabs(middle[k]) + fabs(a[k] * y[k]) + steepest[k] + finite(off[k]) / UNIT
-    add_scale(term, n, y, out)
+        out[k] = fabs(middle[k]) + fabs(a[k] * y[k]) + steepest[k]

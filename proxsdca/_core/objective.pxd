@@ -128,7 +128,7 @@ cdef inline int with_g(Objective* o, Map map, const double* w, Py_ssize_t d, dou
     g = map.value(w, d, &error_g)
     # the product with lam and the last sum; a hundredth more covers the bounds' own rounding
     o.error_primal = 1.01 * (o.error_primal + lam * (error_g + 4 * d * eta)
-                             + 4 * UNIT * (o.primal + lam * fabs(g)))
+                             + 4 * UNIT * (fabs(o.primal) + lam * fabs(g)))
     o.primal += lam * g
     poll()
     return 0

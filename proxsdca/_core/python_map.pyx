@@ -9,11 +9,12 @@ import numpy as np
 
 from .notes import note
 
-from libc.math cimport NAN, fabs
+from libc.math cimport INFINITY, NAN, fabs
 
 from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
 
 cdef double PROBE = 1e-6        # the relative change of w by which the slope of g is measured
+cdef double STRETCH = 2.0**-10  # ... and the one of v over which g* is compared with its gradient
 EVERYWHERE = slice(None)
 
 
@@ -38,11 +39,14 @@ cdef class PythonMap(Map):
         sigma / lambda.
     d : int
         The length of w.
+    own_conjugate : bool
+        Whether `conjugate` is more than v^T w - g(w).
     """
 
-    def __init__(self, reg, double kappa, Py_ssize_t d):
+    def __init__(self, reg, double kappa, Py_ssize_t d, bint own_conjugate=True):
         self.reg, self.kappa, self.separable = reg, kappa, reg.separable
         self.foreign = True
+        self.own_conjugate = own_conjugate
         self.w, self.waiting = np.zeros(d), np.zeros(d, np.intp)
         self.total = np.zeros(1 if self.separable else d)
 
@@ -50,7 +54,11 @@ cdef class PythonMap(Map):
         """What a method says, judged."""
         call = f"{type(self.reg).__name__}.{method}"
         try:
-            found = np.asarray(getattr(self.reg, method)(x, self.kappa, j), float)
+            x.flags.writeable = False       # what is asked for is not there to work in
+            answer = getattr(self.reg, method)(x, self.kappa, j)
+            if answer is None:
+                raise TypeError(f"{call} is None: is a return missing?")
+            found = np.asarray(answer, float)
             elementwise = self.separable or method == "gradient"
             if found.shape != (x.shape if elementwise else ()):
                 raise ValueError(
@@ -65,7 +73,7 @@ cdef class PythonMap(Map):
                     f"{call} is {float(found.flat[at])!r} where its argument is "
                     f"{float(x[at]) if elementwise else x!r}: a number is needed"
                 )
-            return np.ascontiguousarray(found)
+            return np.ascontiguousarray(found) if found.flags.writeable else found.copy()
         except BaseException as error:
             note(error, f"in {call}(..., kappa={self.kappa!r}, ...)")
             raise
@@ -76,7 +84,7 @@ cdef class PythonMap(Map):
             self.failure = error
         self.w[:] = NAN
 
-    def raise_failure(self, place=""):
+    def _raise_failure(self, place=""):
         error, self.failure = self.failure, None
         if error is not None:
             raise error
@@ -149,12 +157,30 @@ cdef class PythonMap(Map):
                         slope = np.abs(self.ask("value", at * away, EVERYWHERE) - found) / PROBE
                         size = np.maximum(size, np.where(np.isfinite(slope), slope, 0.0))
                     size = np.abs(found) + size
+                if np.isposinf(found).any():        # w is outside the domain of g
+                    error[0] = 0
+                    return INFINITY
                 return summed(np.atleast_1d(found), float(np.sum(size)),
                               EVALUATION if self.separable else EVALUATION + d, error)
             except BaseException as failure:
                 self.fail(failure)
                 error[0] = NAN
                 return NAN
+
+    cdef object misfit(self, v, w, conjugate):
+        """What g(w) + g*(v) is off v^T w; or, where that is how g* is defined, what g* is off the
+        integral of its gradient, to the better side, as there may be a kink on the other."""
+        if self.own_conjugate:
+            product = v * w if self.separable else np.sum(v * w)
+            return float(np.sum(np.abs(self.ask("value", w.copy(), EVERYWHERE) - product
+                                       + conjugate)))
+        sides = []
+        for h in (STRETCH * np.abs(v), -STRETCH * np.abs(v)):
+            slopes = [self.ask("gradient", v + k * h / 4, EVERYWHERE) for k in (1, 2, 3)]
+            grown = self.ask("conjugate", v + h, EVERYWHERE) - conjugate
+            area = milne(slopes, h)
+            sides.append(np.abs(grown - (area if self.separable else np.sum(area))))
+        return float(np.sum(np.minimum(*sides)))
 
     cdef double conjugate(self, const double* v, const double* delta, Py_ssize_t stride,
                           Py_ssize_t d, double* error) noexcept nogil:
@@ -171,6 +197,8 @@ cdef class PythonMap(Map):
                     off = delta[j * stride]
                     propagated += fabs(w[j]) * off + 0.5 * off * off
                 size = float(np.sum(np.abs(found))) + float(np.sum(np.abs(at * map)))
+                # what does not fit together is rounding, also that of g: twice
+                size += 2 * self.misfit(at, map, found) / (EVALUATION * UNIT)
                 value = summed(np.atleast_1d(found), size,
                                EVALUATION if self.separable else EVALUATION + d, error)
                 error[0] += 1.01 * propagated
@@ -179,6 +207,11 @@ cdef class PythonMap(Map):
                 self.fail(failure)
                 error[0] = NAN
                 return NAN
+
+
+cdef object milne(slopes, h):
+    """The integral over a length h, by the slopes at its quarters."""
+    return h / 3 * (2 * slopes[0] - slopes[1] + 2 * slopes[2])
 
 
 cdef double summed(const double[::1] parts, double size, double roundings,

@@ -34,6 +34,8 @@ typedef struct {
     double gamma;               /* phi is (1/gamma)-smooth; 0 where it is not */
     double lipschitz;           /* 0 where there is none */
     int classification;         /* y is -1 or +1 */
+    int has_target_min;         /* y below target_min is refused */
+    double target_min;
     /* Structs may end here.  What follows may be NULL. */
     double (*exact_step)(double b, double m, double y, double q, void *data);
     double (*lower)(double y, void *data);
@@ -85,7 +87,8 @@ typedef struct {
     const double *sample_weight;    /* NULL: 1 each */
 } proxsdca_data;
 
-/* What is to be solved, and how.  Zeros and NULL are the defaults of proxsdca.solve. */
+/* What is to be solved, and how.  Zeros and NULL are the defaults of proxsdca.solve.  All of it but
+   the functions and their data is copied. */
 typedef struct {
     size_t size;
     const proxsdca_loss *loss;  /* one's own, or NULL ... */
@@ -118,11 +121,11 @@ typedef unsigned long long proxsdca_handle;     /* 0 is none */
 typedef struct {
     size_t size;
     int (*version)(void);
-    const char *(*last_error)(void);    /* of this thread; "" where there was none */
+    const char *(*last_error)(void);    /* the words of the last failure in this thread */
     int (*create)(const proxsdca_data *, const proxsdca_settings *, proxsdca_handle *);
     int (*create_structured)(const proxsdca_oracle *, const proxsdca_settings *,
                              proxsdca_handle *);
-    int (*release)(proxsdca_handle);
+    int (*release)(proxsdca_handle);    /* 0 is let pass */
     int (*run)(proxsdca_handle, Py_ssize_t epochs);
     int (*solve)(proxsdca_handle, double tol, double eps, Py_ssize_t max_epochs,
                  proxsdca_certificate *);
@@ -152,7 +155,7 @@ static inline int proxsdca_import(void)
     Py_XDECREF(module);
     if (!found)
         return -1;
-    if (found->size < sizeof(proxsdca_api) || found->version() < PROXSDCA_API_VERSION) {
+    if (found->size < sizeof(proxsdca_api) || found->version() != PROXSDCA_API_VERSION) {
         PyErr_Format(PyExc_ImportError,
                      "compiled for version %d of proxsdca's API, installed is version %d",
                      PROXSDCA_API_VERSION, found->version());

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..losses import Loss
+from .. import _validate
+from ..losses import CompiledLoss, Loss
 from ._report import (
     ROUGH,
     TINY,
@@ -95,7 +96,12 @@ class _At:
         """What a method says of an array."""
         given, y = x.copy(), self.y if y is None else y
         try:
-            found = np.asarray(getattr(self.loss, method)(given, y), float)
+            answer = getattr(self.loss, method)(given, y)
+            if answer is None:
+                raise BrokenCall(f"{method} returns None: is a return missing?")
+            found = np.asarray(answer, float)
+        except BrokenCall:
+            raise
         except Exception as error:
             for number in x:
                 self.call(method, float(number), self.y)  # tells which, if one of them does it
@@ -107,9 +113,9 @@ class _At:
         if found.shape != x.shape:
             raise BrokenCall(
                 f"{method} of an array of shape {x.shape} has shape {found.shape}: one number for "
-                "each is needed; is there a sum or a mean in it?"
+                f"each is needed{'; is there a sum or a mean in it?' if not found.shape else ''}"
             )
-        if not np.array_equal(given, x):
+        if not np.array_equal(given, x, equal_nan=True):
             raise BrokenCall(f"{method} changes the array it is given: does it work in place?")
         if np.isnan(found).any():
             k = int(np.argmax(np.isnan(found)))
@@ -144,6 +150,8 @@ def _numbers_and_arrays(at: _At) -> str | None:
 
 def _bulge(x: Array, f: Array, noise: Array, rng: np.random.Generator) -> str | None:
     """Where f is above one of its chords."""
+    if len(x) < 3:
+        return None
     k = np.arange(len(x) - 2)
     some = np.sort(rng.integers(0, len(x), (3, 2000)), axis=0)
     some = some[:, (some[0] < some[1]) & (some[1] < some[2])]
@@ -347,7 +355,7 @@ def _gamma(at: _At) -> str | None:
         f"gamma = {n_(gamma)}, but from z = {z1!r} to {z2!r}, y = {n_(at.y)}, the subgradient goes "
         f"from {n_(at.s[k])} to {n_(at.s[1:][k])}, further than |z - z'| / gamma = "
         f"{n_(dz[k] / gamma)}; "
-        + (f"gamma = {n_(valid)} is the largest valid one" if valid else "only gamma = 0 is valid")
+        + (f"gamma must be {n_(valid)} at the most" if valid else "only gamma = 0 is valid")
     )
 
 
@@ -400,15 +408,17 @@ def _roundings(at: _At) -> str | None:
         found = at.ask(method, x)
         a = float(at.a[0])
         pairs = ((t, a) if which == 0 else (0.0, t) for t in map(float, x))
+        own = "as it says" if hasattr(at.loss, f"{method}_size") else "the default"
         sizes = np.array([at.tell("sizes", *pair, at.y)[which] for pair in pairs])
         allowed = 8 * UNIT * sizes
         error = np.where(found == exact, 0, np.abs(found - exact)).astype(float)
         k = worst(np.where(np.isfinite(error), error, 0) / (allowed + 1e-300) - 1)
         if k:
             return (
-                f"{method}({float(x[k])!r}, {n_(at.y)}) is off by {n_(error[k])}, but "
-                f"{method}_size = {n_(sizes[k])} allows 8 roundings of that, {n_(allowed[k])}: "
-                f"two numbers cancel in it; write it otherwise, or say so in {method}_size"
+                f"{method}({float(x[k])!r}, {n_(at.y)}) is off by {n_(error[k])}, but 8 roundings "
+                f"of {method}_size = {n_(sizes[k])}, {own}, are {n_(allowed[k])}: large summands "
+                f"cancel; write it otherwise, or a {method}_size that returns the sum of their "
+                "absolute values"
             )
     return None
 
@@ -438,11 +448,15 @@ def _loss_remarks(ats: list[_At]) -> list[Finding]:
     gamma, L = loss.gamma, loss.lipschitz
     ds, dz, z = (np.concatenate(part) for part in zip(*map(_steepness, ats), strict=True))
     steep, near = ds / dz, np.abs(z) <= 15
-    if gamma == 0 and 0 < steep[near].max() < 1e4 and steep[~near].max() <= steep[near].max():
+    if (
+        gamma == 0
+        and 0 < steep[near].max() < 1e4
+        and steep[~near].max() <= (1 + 1e-6) * steep[near].max()
+    ):
         best = 1 / max(steep.max(), 1e-300)
         text = f"0, though phi' has no kinks that were seen: gamma up to {n_(best)} seems valid, "
         remarks.append(Finding("gamma", text + "and a smooth phi is solved faster"))
-    elif 0 < steep.max() * gamma <= 1 and steep[dz > 5e-5].max() * gamma < 0.9:
+    elif 0 < steep.max() * gamma <= 1 and 0 < steep[dz > 5e-5].max() * gamma < 0.9:
         best = 1 / steep[dz > 5e-5].max()
         remarks.append(Finding("gamma", f"{n_(gamma)}, though {n_(best)} seems valid"))
     z, s = np.concatenate([at.z for at in ats]), np.abs(np.concatenate([at.s for at in ats]))
@@ -457,9 +471,12 @@ def _loss_remarks(ats: list[_At]) -> list[Finding]:
             text = f"value({n_(at.z[k])}, {n_(at.y)}) = {n_(at.phi[k])}: reg='l1', whose bounds "
             remarks.append(Finding("below 0", text + "need phi >= 0, refuses such a loss"))
             break
-    if type(loss).value is not Loss.value and type(loss).conjugate is Loss.conjugate:
+    if "conjugate" in loss.solved:
         text = "is missing, and solved for by value and subgradient, which is slow"
         remarks.append(Finding("conjugate", text))
+    if isinstance(loss, CompiledLoss):
+        text = "those of a compiled loss cannot be looked at; they are taken as said"
+        remarks.append(Finding("roundings", text))
     return remarks + _copies(loss)
 
 
@@ -503,7 +520,10 @@ def check_loss(
     if targets is None:
         some = (-1.0, 1.0) if loss.classification else (loss.target_min, -2.3, 0.0, 0.5, 1.0, 3.7)
         targets = sorted({y for y in some if np.isfinite(y) and y >= loss.target_min})
+    ys = _validate.vector("targets", np.atleast_1d(targets), np.size(targets))
+    if not len(ys):
+        raise ValueError("targets is empty: at least one y is needed")
     rng = np.random.default_rng(seed)
-    loss.forget()
-    places = [partial(_At, loss, float(y), rng) for y in np.ravel(np.asarray(targets, float))]
+    loss._forget()
+    places = [partial(_At, loss, float(y), rng) for y in ys]
     return examine(repr(loss), places, LOSS_LAWS, _loss_remarks, raises)

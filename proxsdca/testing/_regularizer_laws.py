@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _validate
 from ..regularizers import Regularizer
 from ._report import ROUGH, TINY, Array, BrokenCall, Finding, Report, examine, n_, raised, worst
 
@@ -23,6 +24,12 @@ class _Reg:
         self.v = np.r_[np.zeros((1, d)), rng.normal(size=(24, d)) * scales]
         self.v *= rng.random(self.v.shape) < 0.8
         self.w = np.array([self.ask("gradient", v) for v in self.v])
+        for v, w in zip(self.v, self.w, strict=True):
+            if not self.total("value", w) < np.inf:
+                raise BrokenCall(
+                    f"gradient({_v(v)}) = {_v(w)}, where g is infinite, {self.at}: a wrong sign, "
+                    "or the gradient of g instead of that of g*?"
+                )
         self.conj = np.array([self.total("conjugate", v) for v in self.v])
         lengths = np.logspace(-4, 1, 8)[:, None] * (rng.random((len(self.w), 8, d)) < 0.5)
         around = self.w[:, None, :] + rng.normal(size=lengths.shape) * lengths
@@ -35,16 +42,24 @@ class _Reg:
         given, kappa = x.copy(), self.kappa if kappa < 0 else kappa
         shown = f"{method}({_v(x)}, kappa={n_(kappa)}, j={j})"
         try:
-            found = np.asarray(getattr(self.reg, method)(given, kappa, j), float)
+            answer = getattr(self.reg, method)(given, kappa, j)
+            if answer is None:
+                raise BrokenCall(f"{method} returns None: is a return missing?")
+            found = np.asarray(answer, float)
+        except BrokenCall:
+            raise
         except Exception as error:
-            raise BrokenCall(f"{shown} {raised(error)}") from error
+            raise BrokenCall(
+                f"{shown} {raised(error)}; it is given arrays, here of {self.d} features, which "
+                "d = ... of check_regularizer changes"
+            ) from error
         shape = x.shape if self.reg.separable or method == "gradient" else ()
         if found.shape != shape:
             raise BrokenCall(
                 f"{shown} has shape {found.shape}: {shape} is needed, as separable = "
                 f"{self.reg.separable}"
             )
-        if not np.array_equal(given, x):
+        if not np.array_equal(given, x, equal_nan=True):
             raise BrokenCall(f"{shown} changes the array it is given: does it work in place?")
         if np.isnan(found).any() or (method != "value" and not np.isfinite(found).all()):
             raise BrokenCall(f"{shown} = {_v(found)}: numbers are needed")
@@ -270,6 +285,8 @@ def check_regularizer(
     ):
         raise TypeError(f"reg = {reg!r}: an object of a subclass of proxsdca.regularizers."
                         "Regularizer with value and gradient is needed")  # fmt: skip
+    d = _validate.count("d", d, 1)
+    lam, sigma = _validate.positive("lam", lam), _validate.nonnegative("sigma", sigma)
     rng = np.random.default_rng(seed)
     kappas = (1.0, 0.0, 0.2, 4.0) if reg.has_sigma else (0.0,)
     places = [partial(_Reg, reg, d, part * sigma / lam, rng) for part in kappas]

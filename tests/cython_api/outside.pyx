@@ -76,6 +76,21 @@ cdef sdca.Loss logistic_loss() noexcept nogil:
     return loss
 
 
+# ------------------------------------------------------------------ for scipy.LowLevelCallable
+
+
+cdef api double squared(double z, double y) noexcept nogil:
+    return 0.5 * (z - y) * (z - y)
+
+
+cdef api double squared_slope(double z, double y) noexcept nogil:
+    return z - y
+
+
+cdef api double squared_conjugate(double a, double y, void* data) noexcept nogil:
+    return a * (0.5 * a + y)
+
+
 # ------------------------------------------------------------------ |w|^2 / 2 + kappa |w|_1
 
 
@@ -309,8 +324,10 @@ def refused(str what):
     cdef sdca.Data data
     cdef sdca.Settings settings
     cdef sdca.Certificate certificate
-    cdef sdca.Handle handle = 0
+    cdef sdca.Loss loss
+    cdef sdca.Handle handle = 77
     cdef int code
+    assert sdca.release(0) == sdca.OK
     memset(&data, 0, sizeof(data))
     memset(&settings, 0, sizeof(settings))
     data.size, settings.size, certificate.size = sizeof(data), sizeof(settings), sizeof(certificate)
@@ -339,6 +356,14 @@ def refused(str what):
         settings.loss_name = "softmax"
     elif what == "lam":
         settings.lam = -1
+    elif what == "sigma":
+        settings.sigma = 0.5
+    elif what == "target":
+        memset(&loss, 0, sizeof(loss))
+        loss.size = sizeof(loss)
+        loss.value, loss.subgradient, loss.conjugate = logistic, logistic_slope, logistic_conjugate
+        loss.has_target_min, loss.target_min = 1, 0.5
+        settings.loss = &loss
     elif what == "label":
         y[0] = 1
     if what == "null data":
@@ -364,6 +389,8 @@ def refused(str what):
     elif code == sdca.OK and what == "never":
         code = sdca.run(123456789, 1)
     words = sdca.last_error().decode()
+    if what == "null handle":
+        return code, words
     if what not in ("twice", "never") and handle:
         # what was refused has changed nothing
         assert sdca.run(handle, 1) == sdca.OK
