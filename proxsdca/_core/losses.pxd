@@ -26,6 +26,9 @@ cdef class Loss(Term):
     cdef void fail(self, BaseException error, str call) noexcept
 
 
+cdef object copied(const double* x, Py_ssize_t n)
+
+
 cdef inline double clip(double x, double lo, double hi) noexcept nogil:
     x = x if x > lo else lo
     return x if x < hi else hi

@@ -470,7 +470,7 @@ cdef class Loss(Term):
         return out[()]
 
 
-cdef copied(const double* x, Py_ssize_t n):
+cdef object copied(const double* x, Py_ssize_t n):
     """An array of its own, which whoever gets it may keep, but not change."""
     out = np.empty(n)
     cdef double[::1] to = out

@@ -11,21 +11,12 @@ from .notes import note
 
 from libc.math cimport INFINITY, NAN, fabs
 
+from .losses cimport copied
 from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
 
 cdef double PROBE = 1e-6        # the relative change of w by which the slope of g is measured
 cdef double STRETCH = 2.0**-10  # ... and the one of v over which g* is compared with its gradient
 EVERYWHERE = slice(None)
-
-
-cdef copied(const double* x, Py_ssize_t d):
-    """An array of its own, which whoever gets it may keep."""
-    out = np.empty(d)
-    cdef double[::1] to = out
-    cdef Py_ssize_t j
-    for j in range(d):
-        to[j] = x[j]
-    return out
 
 
 cdef class PythonMap(Map):
@@ -151,7 +142,7 @@ cdef class PythonMap(Map):
         with gil:
             try:
                 at = copied(w, d)
-                found, size = self.ask("value", at.copy(), EVERYWHERE), 0.0
+                found, size = self.ask("value", at, EVERYWHERE), 0.0
                 with np.errstate(all="ignore"):
                     for away in (1 - PROBE, 1 + PROBE):
                         slope = np.abs(self.ask("value", at * away, EVERYWHERE) - found) / PROBE
@@ -172,7 +163,7 @@ cdef class PythonMap(Map):
         integral of its gradient, to the better side, as there may be a kink on the other."""
         if self.own_conjugate:
             product = v * w if self.separable else np.sum(v * w)
-            return float(np.sum(np.abs(self.ask("value", w.copy(), EVERYWHERE) - product
+            return float(np.sum(np.abs(self.ask("value", np.array(w), EVERYWHERE) - product
                                        + conjugate)))
         sides = []
         for h in (STRETCH * np.abs(v), -STRETCH * np.abs(v)):
@@ -190,8 +181,8 @@ cdef class PythonMap(Map):
         with gil:
             try:
                 at = copied(v, d)
-                w = map = self.ask("gradient", at.copy(), EVERYWHERE)
-                found = self.ask("conjugate", at.copy(), EVERYWHERE)
+                w = map = self.ask("gradient", at, EVERYWHERE)
+                found = self.ask("conjugate", at, EVERYWHERE)
                 # g* is 1-smooth, and its gradient is w
                 for j in range(d):
                     off = delta[j * stride]
