@@ -43,6 +43,31 @@ def test_the_step_that_is_solved_for_is_the_exact_one(point, q):
     assert cost(found) <= cost(exact) + 1e-13 * noise + 1e-300
 
 
+@pytest.mark.parametrize("m", [10.0, 260.0, 300.0, 600.0, 8241.0])
+def test_steps_of_steep_losses(m):
+    """Where slopes overflow, the way back is found by powers."""
+    poisson = LOSSES["poisson"]()
+    for q in (1e-3, 1.0, 1e3):
+        found, exact = (loss.step(-4.0, m, 1.0, q) for loss in (Delegate(poisson), poisson))
+        assert found == pytest.approx(exact, rel=1e-9)
+
+
+def test_conjugates_of_steep_losses():
+    class Steep(Loss):
+        def value(self, z, y):
+            with np.errstate(over="ignore"):
+                return np.exp(1000 * z) / 1000 - z
+
+        def subgradient(self, z, y):
+            with np.errstate(over="ignore"):
+                return np.exp(1000 * z) - 1
+
+    for a in (-0.5, 0.0, 5.0, 1e6):
+        exact = (a + 1) / 1000 * (np.log(a + 1) - 1)
+        assert Steep().conjugate(a, 0.0) == pytest.approx(exact, rel=1e-12)
+    assert Steep().conjugate(-1.5, 0.0) == np.inf
+
+
 @given(loss_and_point())
 def test_the_conjugate_that_is_solved_for_bounds_it_from_above(point):
     loss, y, z, b = point
@@ -446,9 +471,13 @@ def test_the_example_is_named():
     with pytest.raises(Boom) as caught:
         proxsdca.solve(case.X, case.y, loss=At(0.5))
     assert caught.value.__notes__[-1] == "at example 17"
-    with pytest.raises(Boom) as caught:
-        proxsdca.certify(case.X, case.y, np.ones(5), np.zeros(30), loss=At(0.9))
-    assert caught.value.__notes__[-1] == "at example 11"
+    for run in (
+        lambda: proxsdca.certify(case.X, case.y, np.ones(5), np.zeros(30), loss=At(0.9)),
+        lambda: proxsdca.solve(case.X[:16], case.y[:16], loss=At(0.9)),
+    ):
+        with pytest.raises(Boom) as caught:
+            run()
+        assert caught.value.__notes__[-1] == "at example 11"
 
 
 def test_nothing_leaks_when_it_fails():
