@@ -60,9 +60,10 @@ def campaign_rules():
 def memory(thing, depth=0):
     """All memory that an argument consists of, as it is now; its own attributes are not asked."""
     if isinstance(thing, np.ndarray):
-        array = np.asarray(thing)
-        while isinstance(array.base, np.ndarray):
-            array = np.asarray(array.base)
+        owner, base = thing, np.ndarray.base.__get__
+        while isinstance(base(owner), np.ndarray):
+            owner = base(owner)
+        array = np.asarray(owner)
         array = array[tuple(slice(None) if step else slice(1) for step in array.strides)]
         return repr(array.tolist()) if array.dtype.hasobject else array.tobytes()
     if isinstance(thing, (list, tuple)):

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import itertools
 import pickle
 import threading
 import weakref
@@ -47,8 +48,8 @@ def test_the_step_that_is_solved_for_is_the_exact_one(point, q):
 def test_steps_of_steep_losses(m):
     """Where slopes overflow, the way back is found by powers."""
     poisson = LOSSES["poisson"]()
-    for q in (1e-3, 1.0, 1e3):
-        found, exact = (loss.step(-4.0, m, 1.0, q) for loss in (Delegate(poisson), poisson))
+    for q, y in itertools.product((1e-3, 1.0, 1e3), (0.0, 1.0)):
+        found, exact = (loss.step(-4.0, m, y, q) for loss in (Delegate(poisson), poisson))
         assert found == pytest.approx(exact, rel=1e-9)
 
 
