@@ -47,7 +47,8 @@ cdef int take(str name, const void* given, size_t least, void* to, size_t ours) 
     member.
 
     A shorter one was compiled with an earlier version, and is filled up with zeros; a longer one
-    with a later version, and must not ask for what is not known here.
+    with a later version, and must not ask for what is not known here. Where a struct grows, its
+    least stays what it is now.
     """
     cdef size_t size, k
     if given == NULL:
