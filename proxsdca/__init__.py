@@ -13,6 +13,7 @@ from importlib.metadata import version as _version
 from pathlib import Path as _Path
 
 from . import losses, oracles, regularizers, structured, theory
+from ._model import load
 from ._one_vs_rest import OneVsRest, one_vs_rest
 from ._path import Path, path, sigma_max
 from ._problem import Certificate
@@ -59,6 +60,7 @@ __all__ = [
     "Status",
     "certify",
     "get_include",
+    "load",
     "losses",
     "one_vs_rest",
     "oracles",

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from . import _predict, _random, _side, _spec, _validate
 from ._loop import Plan, Target, unchanged
+from ._model import Saved
 from ._problem import Problem
 from ._random import Seed
 from ._result import Result, Start, warning_class
@@ -28,7 +29,7 @@ KEPT = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OneVsRest:
+class OneVsRest(Saved):
     """A model for each class, each proven: P_c(w_c) - min P_c <= gap[c] + rounding[c].
 
     Attributes

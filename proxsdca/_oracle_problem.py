@@ -18,6 +18,7 @@ from ._core.oracle_objective import accumulate_planes, evaluate_planes
 from ._core.order import Stream
 from ._core.ready_oracles import RowsOracle
 from ._core.regs import L2Map
+from ._model import KINDS
 from ._problem import Certificate, Evaluation, Problem, Room, empty
 from ._result import NumericalError, Result
 from ._side import Core, RowSide
@@ -29,6 +30,7 @@ PASSES = 20  # over the labels that are kept, for each pass of true calls
 PASSES_PYTHON = 50  # the same, where calls are to Python
 
 
+@dataclass(frozen=True)
 class StructuredHinge:
     """phi_i(w) = max_j delta(j, y_i) - w^T (psi(x_i, y_i) - psi(x_i, j)), 2-Lipschitz in the max
     norm of the w^T psi(x_i, j)."""
@@ -37,8 +39,8 @@ class StructuredHinge:
     gamma = 0.0
     lipschitz = 2.0
 
-    def __repr__(self) -> str:
-        return "StructuredHinge()"
+
+KINDS["StructuredHinge"] = StructuredHinge
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from . import _random, _side, _spec, _validate
 from ._loop import Plan, Target, unchanged
+from ._model import Saved
 from ._plot import plot_path
 from ._problem import Problem
 from ._random import Seed
@@ -49,7 +50,7 @@ class _Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path:
+class Path(Saved):
     """Solutions along a path, each proven: P_k(w_k) - min P_k <= gap[k] + rounding[k].
 
     Attributes

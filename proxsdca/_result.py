@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _predict
+from ._model import KINDS, Saved
 from ._plot import plot
 from ._summary import summary
 from .regularizers import Regularizer
@@ -68,6 +69,9 @@ class Status(enum.Enum):
     UNCERTIFIED = "the gap is within the target, but the oracle is approximate: nothing is proven"
 
 
+KINDS["Status"] = Status
+
+
 class Check(NamedTuple):
     """A certificate on the way, as a callback sees it."""
 
@@ -95,7 +99,7 @@ HISTORY = np.dtype(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Saved):
     """A solution and what is proven of it: P(w) - min P <= gap + rounding.
 
     Attributes

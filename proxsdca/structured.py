@@ -79,8 +79,9 @@ class StructuredResult(Result):
     Attributes
     ----------
     w : (d,) array
-    alpha : Atoms
-        The dual solution: convex weights of labels, which `labels` lists.
+    alpha : Atoms or None
+        The dual solution: convex weights of labels, which `labels` lists. A file keeps neither
+        them nor the oracle that they belong to: `load` leaves None.
     touched, touched_certifying : int
         Calls of the oracle by the loop, and by the certificates.
     oracle : object
@@ -103,13 +104,19 @@ class StructuredResult(Result):
 
     @property
     def size(self) -> str:
-        return f"{len(self.alpha):,} examples, {self.w.shape[0]:,} weights, {self.calls:,} calls"
+        examples = "" if self.alpha is None else f"{len(self.alpha):,} examples, "
+        return f"{examples}{self.w.shape[0]:,} weights, {self.calls:,} calls"
+
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "alpha": None, "oracle": None}
 
     def labels(self, i: int) -> list[tuple[Any, float]]:
         """The labels of example i that have a weight in alpha, with it; y_i has the rest.
 
         An empty list where the oracle gives its labels no names.
         """
+        if self.alpha is None:
+            raise ValueError("alpha is None: the file that this result is from has no labels")
         found: list[tuple[Any, float]] = self.alpha.of(i)
         if isinstance(self.oracle, Ready) and self.oracle.compiled is not None:
             return [(self.oracle.shown(label), weight) for label, weight in found]

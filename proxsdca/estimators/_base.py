@@ -17,6 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import _spec, _validate
+from .._container import Damaged
+from .._model import KINDS, Saved
 from .._result import ConvergenceWarning, Start, warning_class
 from ..losses import VectorLoss
 
@@ -51,6 +53,9 @@ class Unscaled:
         return value / total if per == "sum" else value * n / total
 
 
+KINDS["Unscaled"] = Unscaled
+
+
 def scaled(value: Any, n: int, total: float) -> Any:
     """A lam or sigma beside the weighted mean of n rows whose weights add up to total."""
     return value.over(n, total) if isinstance(value, Unscaled) else value
@@ -66,7 +71,7 @@ def sklearn_warnings() -> Iterator[None]:
         warning_class.reset(token)
 
 
-class SDCABase(BaseEstimator):
+class SDCABase(Saved, BaseEstimator):
     """A linear model, fitted by Prox-SDCA with a certificate."""
 
     coef_: Any  # an array, or sparse after `sparsify`
@@ -174,6 +179,24 @@ class SDCABase(BaseEstimator):
             now: Any = (target, weight)
             return last if all(map(np.array_equal, rows, now)) else None
         return last if k > 2 else Start(last.w, last.intercept, last.alpha)
+
+    def _fields(self) -> dict[str, Any]:
+        check_is_fitted(self)
+        fitted = {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_")
+        }
+        return {"parameters": self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def _of_fields(cls, fields: dict[str, Any]) -> Any:
+        estimator = cls(**fields["parameters"])
+        for name, value in fields["fitted"].items():
+            if not (isinstance(name, str) and name.endswith("_") and not name.startswith("_")):
+                raise Damaged(f"{cls.__name__} has no attribute {name!r}")
+            setattr(estimator, name, value)
+        return estimator
 
     def sparsify(self) -> Any:
         """Turn coef_ into a sparse matrix, which takes less room where most of it is 0."""
