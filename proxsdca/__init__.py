@@ -13,6 +13,7 @@ from importlib.metadata import version as _version
 from pathlib import Path as _Path
 
 from . import losses, oracles, regularizers, structured, theory
+from ._checkpoint import CheckpointWarning
 from ._model import load
 from ._one_vs_rest import OneVsRest, one_vs_rest
 from ._path import Path, path, sigma_max
@@ -51,6 +52,7 @@ def get_include() -> str:
 __all__ = [
     "Certificate",
     "Check",
+    "CheckpointWarning",
     "ConvergenceWarning",
     "Interrupted",
     "NumericalError",

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from . import _output, _random, _validate
+from ._checkpoint import Checkpoint
 from ._core.order import Stream
 from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES
-from ._problem import Certificate, Evaluation, Problem
+from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
 from ._result import HISTORY, Check, NumericalError, Status
@@ -31,6 +32,12 @@ ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 STALLED = 100.0  # times its rounding: a gap that is down to this ...
 PATIENCE = 20  # ... and has not halved for so many certificates will not fall any further
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
+# The numbers of a run, and of its schedule, that a checkpoint has.
+NUMBERS = (
+    "epochs", "steps", "cursor", "touched", "touched_certifying", "visited", "certified_steps",
+    "estimates", "plain_epochs", "lowest", "stalled", "last_epoch",
+)  # fmt: skip
+SCHEDULED = ("certificates", "last_epoch", "correction")
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,7 @@ class Plan:
     certify_every: int | None = None
     callback: Callable[[Check], object] | None = None
     verbose: int = 0
+    checkpoint: Checkpoint | None = None
 
     @classmethod
     def from_arguments(
@@ -156,10 +164,10 @@ def zeros(*shape: int) -> np.ndarray:
 
 
 @contextmanager
-def unchanged(data: Problem) -> Iterator[None]:
-    """Refuse what was computed on data that changed meanwhile."""
+def unchanged(data: Problem) -> Iterator[object]:
+    """Refuse what was computed on data that changed meanwhile; their fingerprint is at hand."""
     before = data.fingerprint()
-    yield
+    yield before
     if data.fingerprint() != before:
         raise ValueError("X changed while it was being solved: its memory must be left alone")
 
@@ -184,6 +192,23 @@ class Best:
             kept = kept._replace(dual=found.dual, error_dual=found.error_dual)
         self.evaluation = kept
 
+    def state(self) -> dict[str, Any]:
+        """What `restore` goes on from."""
+        found = self.evaluation
+        return {
+            "w": self.w,
+            "alpha": point_state(self.alpha),
+            "found": None if found is None else found[:4],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        np.copyto(self.w, state["w"])
+        restored(self.alpha, state["alpha"])
+        if state["found"] is not None:
+            primal, dual, error_primal, error_dual = state["found"]
+            self.evaluation = Evaluation(primal, dual, error_primal, error_dual, 1.0, self.alpha)
+
 
 class Run:
     """One run of the loop: its state (b, v), and the certificates found on the way."""
@@ -191,6 +216,7 @@ class Run:
     def __init__(self, side: Side, plan: Plan, start: Any) -> None:
         self.side, self.problem, self.plan = side, side.problem, plan
         self.started = time.perf_counter()
+        self.earlier = 0.0  # seconds that the run had taken before it was resumed
         self.warm = start is not None
         self.b = side.zero(zeros) if start is None else start
         self.room = self.problem.room(zeros)
@@ -198,6 +224,7 @@ class Run:
         self.best = Best(self.problem)
         self.epochs = self.steps = self.touched = self.touched_certifying = 0
         self.visited = 0  # coordinates; equal for every storage, as nonzeros are not
+        self.cursor = 0  # how many visits of the epoch that is under way have been made
         self.status: Status | None = None
         self.history: list[tuple[float, ...]] = []
         self.progress = Progress(plan.verbose)
@@ -228,7 +255,16 @@ class Run:
         self.status = Status.INTERRUPTED
 
     def begin(self) -> None:
-        """Set up the loop, and all that goes with it."""
+        """Set up the loop, and go to where a checkpoint left it or else certify the start."""
+        self._set_up()
+        checkpoint = self.plan.checkpoint
+        if checkpoint is not None and (saved := checkpoint.found) is not None:
+            with checkpoint.restoring():
+                self._restore(saved)
+        elif self.warm or self.side.certifies_first:
+            self.certify()
+
+    def _set_up(self) -> None:
         plan, side = self.plan, self.side
         self.curvature = side.curvature()
         self.active = side.settle(self.b, self.curvature)
@@ -250,8 +286,59 @@ class Run:
             side.certificate_cost,
             correction=side.correction,
         )
-        if self.warm or side.certifies_first:
-            self.certify()
+
+    def _state(self) -> dict[str, Any]:
+        """All that the rest of the run depends on, to the last bit."""
+        certified = self.certified_steps == self.steps
+        return {
+            "seconds": self._seconds(),
+            "b": point_state(self.b),
+            "v": self.v,
+            "numbers": {name: getattr(self, name) for name in NUMBERS},
+            "schedule": {name: getattr(self.schedule, name) for name in SCHEDULED},
+            "history": self.records(),
+            "certificate": tuple(self.certificate) if self.history else None,
+            # what is certified is returned, if the run ends here
+            "pair": (self.pair[0], point_state(self.pair[1])) if certified else None,
+            "best": self.best.state(),
+            "side": self.side.state(),
+            "core": self.state.core.state(),
+            "output": self.output.saved(),
+            "active": self.active,
+            "order": self.order.state(),
+            "stream": self.plan.stream.state(),
+        }
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.earlier = saved["seconds"]
+        restored(self.b, saved["b"])
+        np.copyto(self.v, saved["v"])
+        for name, value in saved["numbers"].items():
+            setattr(self, name, value)
+        for name, value in saved["schedule"].items():
+            setattr(self.schedule, name, value)
+        self.history = saved["history"].tolist()
+        if saved["certificate"] is not None:
+            self.certificate = Certificate(*saved["certificate"])
+        if saved["pair"] is not None:
+            w, alpha = saved["pair"]
+            self.pair = w.copy(), restored(self.problem.zero_alpha(), alpha)
+        self.best.restore(saved["best"])
+        self.side.restore(saved["side"])
+        self.curvature = self.side.curvature()
+        self.state.core = self.side.epoch(self.curvature, self.b, self.v, self.plan.option)
+        self.state.core.restore(saved["core"])
+        self.output.restore(saved["output"])
+        np.copyto(self.active, saved["active"])
+        self._new_order()
+        self.order.restore(saved["order"])
+        self.plan.stream.restore(saved["stream"])
+
+    def _checkpoint(self) -> None:
+        """Save the state, if it is time to; the clock decides when, and nothing else."""
+        if self.plan.checkpoint is not None and self.plan.checkpoint.due:
+            self.plan.checkpoint.save(self._state())
 
     def go(self) -> None:
         """Run epochs, and certify, until there is a status."""
@@ -264,14 +351,19 @@ class Run:
                 self._consider()
                 if self.status is None and self._slow():
                     self._ascend()
+                if self.status is None:
+                    self._checkpoint()
         if self.certified_steps != self.steps:
             self.certify()
 
     def epoch(self) -> bool:
         """One epoch, without a look at what it has reached; False where time ran out inside it."""
-        if self.plan.order == "gap" and self.epochs:
-            self._new_order()
-        if not self._sweep(self.order.next()):
+        if not self.cursor:  # else a checkpoint was made in mid-epoch
+            if self.plan.order == "gap" and self.epochs:
+                self._new_order()
+            self.order.next()
+            self.state.core.forget()
+        if not self._sweep(self.order.visits):
             return False
         self.epochs += 1
         self.plain_epochs += 1
@@ -387,9 +479,9 @@ class Run:
 
     def _sweep(self, visits: np.ndarray) -> bool:
         """One epoch; False where time ran out inside it."""
-        problem, core, begin = self.problem, self.state.core, 0
+        problem, core, begin = self.problem, self.state.core, self.cursor
         chunk = max(1, CHUNK * problem.visits // max(1, problem.work))
-        core.forget()
+        self.cursor = 0
         try:
             while begin < len(visits):
                 if self.steps == self.output.pause:
@@ -405,8 +497,12 @@ class Run:
                     )
                 self.steps += stop - begin
                 begin = stop
-                if begin < len(visits) and self._late():
-                    return False
+                if begin < len(visits):
+                    if self._late():
+                        return False
+                    self.cursor = begin
+                    self._checkpoint()
+                    self.cursor = 0
         finally:
             self.touched += core.visited
         return True
@@ -515,10 +611,11 @@ class Run:
         return int(min(T0, self.plan.max_epochs * n // 2))
 
     def _seconds(self) -> float:
-        return time.perf_counter() - self.started
+        return self.earlier + time.perf_counter() - self.started
 
     def _late(self) -> bool:
-        return self.plan.max_seconds is not None and self._seconds() >= self.plan.max_seconds
+        limit = self.plan.max_seconds  # of this call, whatever an earlier one took
+        return limit is not None and time.perf_counter() - self.started >= limit
 
     def records(self) -> np.ndarray:
         """The history as a structured array."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ._core.order import Stream
+from ._problem import point_state, restored
 from ._side import Core, Side
 
 OUTPUTS = ("last", "average", "random", "best")
@@ -36,6 +37,14 @@ class Last:
 
     def __init__(self, state: State) -> None:
         self._state = state
+
+    def saved(self) -> dict[str, Any]:
+        """What `restore` goes on from, beside what the loop has."""
+        return {"pause": self.pause}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from there."""
+        self.pause = saved["pause"]
 
     def look(self, step: int) -> None:
         """The state is that of iterate number `step`, and `step` is `pause`."""
@@ -90,6 +99,16 @@ class Random(Last):
         self.pause = self._begin = T0
         self._stream = stream
         self._kept: tuple[np.ndarray, Any] | None = None
+
+    def saved(self) -> dict[str, Any]:
+        kept = self._kept and (self._kept[0], point_state(self._kept[1]))
+        return {**super().saved(), "kept": kept}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        super().restore(saved)
+        if saved["kept"] is not None:
+            w, alpha = saved["kept"]
+            self._kept = w.copy(), restored(self._state.side.problem.zero_alpha(), alpha)
 
     def look(self, step: int) -> None:
         w, alpha = super().pair()

@@ -43,6 +43,20 @@ def empty(*shape: int) -> np.ndarray:
     return np.empty(shape)
 
 
+def point_state(point: Any) -> Any:
+    """What `restored` makes the same point of, to the last bit: an array, or a Duals' state."""
+    return point if isinstance(point, np.ndarray) else point.state()
+
+
+def restored(point: Any, state: Any) -> Any:
+    """The point, overwritten by what a state says."""
+    if isinstance(point, np.ndarray):
+        np.copyto(point, state)
+    else:
+        point.restore(state)
+    return point
+
+
 class Certificate(NamedTuple):
     """What is known of a pair (w, alpha): P(w) - min P <= gap + rounding.
 

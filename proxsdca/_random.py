@@ -12,6 +12,7 @@ from ._core.order import Stream, alias_table
 Seed: TypeAlias = "int | np.random.SeedSequence | np.random.Generator | None"
 ORDERS = ("permutation", "uniform", "cyclic", "importance")
 WEIGHED = ("importance", "gap")  # independent draws with probabilities
+STATE = ("_visits", "_keep", "_alias")  # what an order changes, or has been given
 
 
 def stream(seed: Seed) -> Stream:
@@ -57,6 +58,23 @@ class Order:
         if p is not None and len(p):
             self._keep, self._alias = np.empty_like(p), np.empty(len(p), np.intp)
             alias_table(p, self._keep, self._alias)
+
+    @property
+    def visits(self) -> np.ndarray:
+        """The rows of the epoch that `next` was last called for."""
+        return self._visits
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What `restore` goes on from, together with the stream's state."""
+        return {name: getattr(self, name) for name in STATE if hasattr(self, name)}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from a state, of an order of the same name and rows."""
+        for name, values in state.items():
+            largest = len(self._rows) - 1 if name == "_alias" else int(self._rows.max(initial=0))
+            if len(values) and not (values.min() >= 0 and values.max() <= largest):
+                raise ValueError(f"{name[1:]} are not those of {len(self._rows)} rows")
+            np.copyto(getattr(self, name), values)
 
     def next(self) -> np.ndarray:
         """The rows of the next epoch; valid until the call after this."""

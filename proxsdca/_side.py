@@ -59,6 +59,14 @@ class Side:
         self.norms: np.ndarray | None = None  # |x_i|_D'^2
         self.correction = 1.0  # about what part of gap_estimate the gap is
 
+    def state(self) -> dict[str, Any]:
+        """What was learnt on the way, from which `restore` goes on."""
+        return {"correction": self.correction}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.correction = state["correction"]
+
     def curvature(self) -> np.ndarray:
         """|x_i|_D'^2 times scale, for every coordinate that is visited."""
         if self.norms is None:
@@ -185,6 +193,17 @@ class RowSide(Side):
         self.target, self.weight = problem.target, problem.weight
         self.beta: np.ndarray | None = None  # the intercept to start from, where one is known
         self.multipliers: Multipliers | None = None
+
+    def state(self) -> dict[str, Any]:
+        multipliers = self.multipliers
+        learnt = None if multipliers is None else (multipliers.beta, multipliers.penalty)
+        return {**super().state(), "multipliers": learnt}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        if self.multipliers is not None:
+            beta, self.multipliers.penalty = state["multipliers"]
+            self.multipliers.fix(beta)
 
     def curvature(self) -> np.ndarray:
         curvature = super().curvature()
@@ -392,6 +411,20 @@ class ColumnSide(Side):
         self.sums: np.ndarray | None = None
         self.shift = np.zeros(1)  # what the intercept has moved by since it was added to v
 
+    def state(self) -> dict[str, Any]:
+        bound = self.term.lipschitz
+        return {
+            **super().state(), "work": self.work, "kept": self.kept, "patience": self.patience,
+            "shift": self.shift, "bound": bound,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self.work, self.kept, self.patience = state["work"], state["kept"], state["patience"]
+        np.copyto(self.shift, state["shift"])
+        assert isinstance(self.term, Penalty)
+        self.term.bound(state["bound"])
+
     def curvature(self) -> np.ndarray:
         problem = self.problem
         if self.residual and problem.free and self.norms is None:
@@ -561,6 +594,15 @@ class Reduction(RowSide):
             if self.norms is None:
                 self.norms = problem.storage.norms_sq(self.surrogate.map(1.0, 0.0, problem.d))
             self._take(float(self.norms.mean()) / problem.n or 1.0)
+
+    def state(self) -> dict[str, Any]:
+        learnt = {"lam": self.lam, "origin": self.origin, "last_gap": self.last_gap}
+        return {**super().state(), **learnt}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self._take(state["lam"])
+        self.origin, self.last_gap = state["origin"], state["last_gap"]
 
     def _take(self, lam: float) -> None:
         if not 1e-290 < lam < 1e290:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _random, _side, _spec, _validate
+from . import _checkpoint, _random, _side, _spec, _validate
+from ._checkpoint import Checkpoint, digest
 from ._loop import Plan, Run, logger, unchanged
 from ._output import OUTPUTS
-from ._problem import Certificate, in_doubt
+from ._problem import Certificate, Problem, in_doubt, point_state
 from ._random import Seed
 from ._result import Check, Interrupted, Result, Status, warning_class
 from ._side import Side
 from ._vector import problem_of
 from .losses import Loss, VectorLoss
 from .regularizers import Regularizer
+
+# What a plan says that fixes the bits of a run.
+PLANNED = ("max_epochs", "option", "second_order", "order", "output", "T0", "certify_every")
 
 
 def solve(
@@ -46,6 +52,9 @@ def solve(
     certify_every: int | None = None,
     callback: Callable[[Check], object] | None = None,
     verbose: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    resume: bool = False,
 ) -> Result:
     """Minimise P(w) = 1/n sum_i s_i phi(x_i^T w; y_i) + lam g(w), with proof.
 
@@ -127,6 +136,17 @@ def solve(
     verbose : int
         1 shows a progress line on standard error, 2 a line for each certificate. The logger
         "proxsdca" is told in any case.
+    checkpoint : path, optional
+        Save the state of the run to this file now and then, on the disk and in one piece; the state
+        before stays beside it, with ``.previous`` added to its name. A failure to do so is a
+        `CheckpointWarning`, and the run goes on.
+    checkpoint_every : float
+        Seconds between two of them. When they are made changes no bit of the result.
+    resume : bool
+        Go on from the checkpoint, if there is one, to the same bits as a run that was never
+        interrupted (`history` has other seconds). One that was made with other data, other
+        arguments or another version is refused, and the difference named; only max_seconds, which
+        counts from this call on, callback, verbose and checkpoint_every may differ.
 
     Returns
     -------
@@ -146,6 +166,8 @@ def solve(
     -----
     ConvergenceWarning
         Where the target was not reached.
+    CheckpointWarning
+        Where a checkpoint could not be written.
     """
     output = _validate.choice("output", output, OUTPUTS)
     plain = _spec.plain(option, output)
@@ -160,11 +182,48 @@ def solve(
         order=_validate.choice("order", order, _random.ORDERS),
         output=output,
     )  # fmt: skip
-    with unchanged(problem):
+    if _validate.flag("resume", resume) and checkpoint is None:
+        raise ValueError("resume = True: checkpoint is needed, the file to go on from")
+    place = None if checkpoint is None else _checkpoint.place(checkpoint)
+    every = _validate.nonnegative("checkpoint_every", checkpoint_every)
+    with unchanged(problem) as fingerprint:
         visited = _side.make(problem, plan.target.eps)
-        result = ascend(visited, plan, visited.start(warm_start))
+        start = visited.start(warm_start)
+        if place is not None:
+            run = _identity(problem, plan, start, fingerprint)
+            if seed is None:  # nothing that could be the same again
+                run["seed*"] = None
+            plan = replace(plan, checkpoint=Checkpoint(place, every, run, resume))
+        result = ascend(visited, plan, start)
     finished(result)
     return result
+
+
+def _identity(problem: Problem, plan: Plan, start: Any, fingerprint: object) -> dict[str, Any]:
+    """All that fixes the bits of a run; what is known by a digest has a star."""
+    parts = {
+        kind: [getattr(part, name, None) for name in part.parameters]
+        for kind, part in (("loss", problem.loss), ("reg", problem.reg))
+    }
+    return {
+        "X*": digest(fingerprint, problem.n, problem.d),
+        "y*": digest(problem.target, problem.classes),
+        "sample_weight*": digest(problem.weight),
+        "offsets*": digest(getattr(problem, "offsets", None)),
+        "loss": problem.loss.name,
+        "a parameter of the loss*": digest(*parts["loss"]),
+        "reg": problem.reg.name,
+        "a parameter of the regulariser*": digest(*parts["reg"]),
+        "lam": problem.lam,
+        "sigma": problem.sigma,
+        "fit_intercept": bool(problem.free),
+        "side": "columns" if problem.by_columns else "rows",
+        "tol": plan.target.tol,
+        "eps": plan.target.eps,
+        **{name: getattr(plan, name) for name in PLANNED},
+        "seed*": digest(plan.stream.state()),
+        "warm_start*": None if start is None else digest(point_state(start)),
+    }
 
 
 def ascend(side: Side, plan: Plan, start: Any) -> Result:

@@ -924,7 +924,7 @@ def _number(name: str, value: Any, relation: str) -> float:
     if type(value) is np.ndarray and value.size == 1:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise _wrong_type(name, value, needed)
+        raise wrong_type(name, value, needed)
     try:
         number = float(value)
     except OverflowError:
@@ -937,14 +937,14 @@ def _number(name: str, value: Any, relation: str) -> float:
 def function(name: str, value: Any) -> Any:
     """Return what can be called, or None."""
     if value is not None and not callable(value):
-        raise _wrong_type(name, value, "a function of one argument is needed")
+        raise wrong_type(name, value, "a function of one argument is needed")
     return value
 
 
 def flag(name: str, value: Any) -> bool:
     """Return True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise _wrong_type(name, value, "True or False is needed")
+        raise wrong_type(name, value, "True or False is needed")
     return bool(value)
 
 
@@ -954,7 +954,7 @@ def count(name: str, value: Any, minimum: int, maximum: int | None = None) -> in
     if maximum is not None:
         needed = f"an integer from {minimum} to {maximum} is needed"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise _wrong_type(name, value, needed)
+        raise wrong_type(name, value, needed)
     found = int(value)
     if found < minimum or (maximum is not None and found > maximum):
         raise ValueError(f"{name} = {value}: {needed}")
@@ -965,7 +965,7 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return a string that is one of those allowed."""
     choices = "Choices: " + ", ".join(map(repr, allowed))
     if not isinstance(value, str):
-        raise _wrong_type(name, value, f"a string is needed. {choices}")
+        raise wrong_type(name, value, f"a string is needed. {choices}")
     if value not in allowed:
         near = difflib.get_close_matches(value, allowed, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
@@ -973,5 +973,6 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     return str(value)
 
 
-def _wrong_type(name: str, value: Any, needed: str) -> TypeError:
+def wrong_type(name: str, value: Any, needed: str) -> TypeError:
+    """The refusal of a value whose type is not one that would do."""
     return TypeError(f"{name} = {reprlib.repr(value)} ({type(value).__name__}): {needed}")

@@ -55,6 +55,13 @@ cdef class LossMap(Map):
         self.called = Term() if self.deferred else loss
         self.waiting = np.zeros(BLOCK, np.intp)
 
+    def state(self):
+        return {**Map.state(self), "slopes": np.array(self.kept)}
+
+    def restore(self, state):
+        Map.restore(self, state)
+        np.copyto(np.asarray(self.kept), state["slopes"])
+
     cdef void reset(self, const double* v, Py_ssize_t n) noexcept nogil:
         self.v = v
         self.recall_all(n)

@@ -1,7 +1,7 @@
 # alpha for vector-valued losses: row i has mass_j = -alpha_ij >= 0 for j != y_i.  alpha_iy is their
 # sum, whatever rounding would make of it, and so is not kept.
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 
 cdef class Duals:

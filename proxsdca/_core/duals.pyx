@@ -37,6 +37,50 @@ cdef class Duals:
     cdef bint write(self, Py_ssize_t i, const double* mass) noexcept nogil:
         return False
 
+    def state(self):
+        """alpha to the last bit: how many entries rows have, where these stand, and what they are.
+
+        `restore` takes it over.
+        """
+        cdef double[::1] row = np.zeros(self.widest)
+        cdef Py_ssize_t i, j, k = 0
+        counts = np.zeros(self.n, np.int64)
+        cdef int64_t[::1] count = counts
+        for i in range(self.n):
+            self.read(i, &row[0])
+            for j in range(self.size(i)):
+                count[i] += row[j] != 0
+        classes, masses = np.empty(int(counts.sum()), np.int64), np.empty(int(counts.sum()))
+        cdef int64_t[::1] place = classes
+        cdef double[::1] mass = masses
+        for i in range(self.n):
+            self.read(i, &row[0])
+            for j in range(self.size(i)):
+                if row[j] != 0:
+                    place[k], mass[k] = j, row[j]
+                    k += 1
+        return {"counts": counts, "classes": classes, "masses": masses}
+
+    def restore(self, state):
+        """Take over the alpha of a state."""
+        cdef double[::1] row = np.zeros(self.widest)
+        cdef const int64_t[::1] count = state["counts"], place = state["classes"]
+        cdef const double[::1] mass = state["masses"]
+        cdef Py_ssize_t i, e, k = 0
+        if count.shape[0] != self.n or place.shape[0] != mass.shape[0]:
+            raise ValueError("the state is one of another problem")
+        for i in range(self.n):
+            row[:] = 0
+            if count[i] < 0 or count[i] > mass.shape[0] - k:
+                raise ValueError("the state is one of another problem")
+            for e in range(k, k + count[i]):
+                if not 0 <= place[e] < self.size(i):
+                    raise ValueError("the state is one of another problem")
+                row[place[e]] = mass[e]
+            k += count[i]
+            if not self.write(i, &row[0]):
+                raise MemoryError
+
     def like(self):
         """alpha = 0, for the same examples."""
         return type(self)(self.target, self.k, self.offsets)

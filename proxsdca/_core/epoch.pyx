@@ -85,6 +85,15 @@ cdef class Epoch(Loop):
         """From here on, sum the iterates w and alpha."""
         self.start_records(self.alpha.shape[0])
 
+    def state(self):
+        return {**Loop.state(self), "path": self.path, "unlifted": self.unlifted,
+                "quiet": np.array(self.quiet)}
+
+    def restore(self, state):
+        Loop.restore(self, state)
+        self.path, self.unlifted = state["path"], state["unlifted"]
+        np.copyto(np.asarray(self.quiet), state["quiet"])
+
     def average(self, double[::1] w, double[::1] alpha):
         """Write the means of the recorded w and alpha; there must be at least one."""
         cdef Py_ssize_t i

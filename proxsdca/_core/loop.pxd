@@ -32,6 +32,8 @@ cdef class Loop:
     cdef Record* alpha_record
     cdef Record* bias_record
     cdef readonly Py_ssize_t recorded
+    cdef Py_ssize_t duals_kept                  # of alpha_record
 
+    cdef Py_ssize_t intercepts(self)
     cdef int start_records(self, Py_ssize_t duals) except -1
     cdef void average_w(self, double[::1] w) noexcept

@@ -1,8 +1,27 @@
 """What both loops keep beside their dual state; see loop.pxd."""
 
+import numpy as np
+
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 from .rows cimport hold
+
+
+cdef copied(const Record* records, Py_ssize_t count):
+    """Records as a (count, 2) array."""
+    out = np.empty((count, 2))
+    cdef double[:, ::1] numbers = out
+    memcpy(&numbers[0, 0], records, count * sizeof(Record))
+    return out
+
+
+cdef int replace(Record* records, Py_ssize_t count, const double[:, ::1] numbers) except -1:
+    """Overwrite records by such an array."""
+    if (numbers.shape[0], numbers.shape[1]) != (count, 2):
+        raise ValueError("the state is one of another problem")
+    memcpy(records, &numbers[0, 0], count * sizeof(Record))
+    return 0
 
 
 cdef class Loop:
@@ -31,13 +50,46 @@ cdef class Loop:
         """Tell the map that v was replaced."""
         self.map.reset(&self.v[0], self.v.shape[0])
 
+    def state(self):
+        """What is kept beside alpha and v, to the last bit; `restore` goes on from it."""
+        records = None
+        if self.w_record != NULL:
+            records = (
+                copied(self.w_record, self.v.shape[0]), copied(self.alpha_record, self.duals_kept),
+                copied(self.bias_record, self.intercepts()),
+            )
+        return {
+            "sums": (self.excess, self.loss, self.inner),
+            "counts": (self.sampled, self.visits, self.visited, self.changed, self.recorded),
+            "records": records,
+            "map": self.map.state(),
+        }
+
+    def restore(self, state):
+        """Go on from a state, with the alpha and v that belong to it."""
+        self.excess, self.loss, self.inner = state["sums"]
+        (self.sampled, self.visits, self.visited, self.changed,
+         self.recorded) = state["counts"]
+        if state["records"] is not None:
+            w, alpha, bias = state["records"]
+            if self.w_record == NULL:
+                self.record()
+            replace(self.w_record, self.v.shape[0], w)
+            replace(self.alpha_record, self.duals_kept, alpha)
+            replace(self.bias_record, self.intercepts(), bias)
+        self.map.restore(state["map"])
+
+    cdef Py_ssize_t intercepts(self):
+        """How many sums of intercepts there are, one at the least."""
+        return 1 if self.bias is None else self.bias.shape[0]
+
     cdef int start_records(self, Py_ssize_t duals) except -1:
         """From here on, sum the iterates w and alpha, of which there are so many numbers."""
         cdef Py_ssize_t j
         self.w_record = <Record*>calloc(self.v.shape[0], sizeof(Record))
         self.alpha_record = <Record*>calloc(duals, sizeof(Record))
-        self.bias_record = <Record*>calloc(1 if self.bias is None else self.bias.shape[0],
-                                           sizeof(Record))
+        self.duals_kept = duals
+        self.bias_record = <Record*>calloc(self.intercepts(), sizeof(Record))
         if self.w_record == NULL or self.alpha_record == NULL or self.bias_record == NULL:
             raise MemoryError
         for j in range(self.v.shape[0]):

@@ -9,6 +9,14 @@ cdef class Map:
     def _raise_failure(self, place=""):
         """Raise what a formula that is not ours has raised, noted with the place."""
 
+    def state(self):
+        """What is kept beside v, to the last bit; after a `reset`, `restore` goes on from it."""
+        return {"now": self.now}
+
+    def restore(self, state):
+        """Go on from a state."""
+        self.now = state["now"]
+
     cdef double at(self, Py_ssize_t j, double v) noexcept nogil:
         return NAN
 

@@ -1,5 +1,7 @@
 """The kernel's own random numbers, and the orders in which rows are visited."""
 
+import numpy as np
+
 from libc.stdint cimport uint64_t
 
 from .signals cimport PATIENCE, poll
@@ -23,7 +25,16 @@ cdef class Stream:
     cdef uint64_t s0, s1, s2, s3
 
     def __init__(self, const uint64_t[::1] words):
-        self.s0, self.s1, self.s2, self.s3 = words[0], words[1], words[2], words[3] | 1
+        self.restore(words)
+        self.s3 |= 1
+
+    def state(self):
+        """Four words, from which `restore` goes on."""
+        return np.array([self.s0, self.s1, self.s2, self.s3], np.uint64)
+
+    def restore(self, const uint64_t[::1] words):
+        """Go on from a state."""
+        self.s0, self.s1, self.s2, self.s3 = words[0], words[1], words[2], words[3]
 
     cdef inline uint64_t next(self) noexcept nogil:
         cdef uint64_t x = self.s0 + self.s3, t = self.s1 << 17

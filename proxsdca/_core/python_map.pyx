@@ -75,6 +75,14 @@ cdef class PythonMap(Map):
             self.failure = error
         self.w[:] = NAN
 
+    def state(self):
+        return {**Map.state(self), "w": np.array(self.w), "total": np.array(self.total)}
+
+    def restore(self, state):
+        Map.restore(self, state)
+        np.copyto(np.asarray(self.w), state["w"])
+        np.copyto(np.asarray(self.total), state["total"])
+
     def _raise_failure(self, place=""):
         error, self.failure = self.failure, None
         if error is not None:

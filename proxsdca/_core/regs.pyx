@@ -10,6 +10,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, fabs, floor, fmax, fmin, log, pow, sqrt
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 from .losses cimport soft
 from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
@@ -127,6 +128,21 @@ cdef class QNormMap(Map):
     def kept_sum(self):
         """sum_j |s_j|^p, as it is kept."""
         return result(&self.kept) * pow(self.per_unit, -self.p)
+
+    def state(self):
+        return {
+            **Map.state(self), "kept": self.kept, "churn": self.churn,
+            "nonzero": self.nonzero, "per_unit": self.per_unit, "factor": self.factor,
+            "shapes": np.array(self.shapes), "reference": self.reference, "total": self.total,
+        }
+
+    def restore(self, state):
+        Map.restore(self, state)
+        self.kept = state["kept"]
+        self.churn, self.nonzero = state["churn"], state["nonzero"]
+        self.per_unit, self.factor = state["per_unit"], state["factor"]
+        np.copyto(np.asarray(self.shapes), state["shapes"])
+        self.reference, self.total = state["reference"], state["total"]
 
     cdef void reset(self, const double* v, Py_ssize_t d) noexcept nogil:
         self.v, self.d = v, d
@@ -297,6 +313,20 @@ cdef class GroupMap(Map):
 
     def __dealloc__(self):
         free(self.groups)
+
+    def state(self):
+        groups = np.empty((self.n_groups, sizeof(GroupState) // sizeof(double)))
+        cdef double[:, ::1] copy = groups
+        memcpy(&copy[0, 0], self.groups, self.n_groups * sizeof(GroupState))
+        return {**Map.state(self), "groups": groups}
+
+    def restore(self, state):
+        Map.restore(self, state)
+        cdef const double[:, ::1] groups = state["groups"]
+        if (groups.shape[0], groups.shape[1] * sizeof(double)) != (
+                self.n_groups, sizeof(GroupState)):
+            raise ValueError("the state is one of other groups")
+        memcpy(self.groups, &groups[0, 0], self.n_groups * sizeof(GroupState))
 
     cdef void reset(self, const double* v, Py_ssize_t d) noexcept nogil:
         cdef Py_ssize_t group
