@@ -164,12 +164,12 @@ def _part(kind: str, part: Any, known: bool) -> tuple[str, dict[str, Any]]:
 
 def _plain(value: Any) -> Any:
     """A parameter without the container, such as a data frame's column, that it came in."""
-    if value is None or isinstance(value, (str, int, float, np.ndarray, np.generic)):
+    if value is None or isinstance(value, (str, int, float, np.generic)):
         return value
     if isinstance(value, (list, tuple, range)):
         items = [_plain(item) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
-    return np.asarray(value)
+    return np.array(value)  # one that may be changed, as the part will have its own
 
 
 def _own(kind: str, given: Any, name: str) -> Any:
