@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -14,7 +16,7 @@ def atomic(path: Any, keep: Any = None) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` when all of it is on the disk.
 
     Whatever happens before, even to the machine, `path` stays what it was; a failure leaves nothing
-    beside it.
+    beside it. A link stays one, and what it leads to is replaced; a file keeps its permissions.
 
     Parameters
     ----------
@@ -23,24 +25,42 @@ def atomic(path: Any, keep: Any = None) -> Iterator[BinaryIO]:
         Where what `path` was stays, in the place of what was kept there before. There is no instant
         at which `path` is missing.
     """
-    path = os.fspath(path)
+    path = os.path.realpath(os.fsdecode(path))
     folder, name = os.path.split(path)
-    # a name of its own, as two processes may write the same path
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder or ".")
+    temporary = None
     try:
+        mode = _mode(path)
+        # a name of its own, as two processes may write the same path
+        handle, temporary = tempfile.mkstemp(prefix=f".{name[:50]}.", suffix=".tmp", dir=folder)
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), 0o666 & ~_umask())  # mkstemp's files are for nobody else
+            os.fchmod(file.fileno(), mode)  # mkstemp's files are for nobody else
             os.fsync(file.fileno())
         if keep is not None and os.path.exists(path):
             _keep(path, os.fspath(keep))
         os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+    except BaseException as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, path) from error
         raise
-    _sync_folder(folder or ".")
+    _sync_folder(folder)
+
+
+def _mode(path: str) -> int:
+    """The permissions that a file is to have, which may be there and then is a regular one."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return 0o666 & ~_umask()
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):  # a device, say, that nobody means to replace
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
+    return stat.S_IMODE(mode)
 
 
 def _keep(path: str, kept: str) -> None:

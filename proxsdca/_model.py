@@ -25,6 +25,7 @@ ESTIMATORS = f"{__package__}.estimators"  # where those are that need scikit-lea
 ALLOWED: dict[str, Any] = {
     "np.ndarray": np.ndarray,
     "np.ndarray | None": (np.ndarray, type(None)),
+    "tuple[np.ndarray, ...]": tuple,
     "sparse.csc_array": sparse.csc_array,
     "float": float,
     "float | None": (float, type(None)),
@@ -41,7 +42,9 @@ class Saved:
 
     def __init_subclass__(cls, **others: Any) -> None:
         super().__init_subclass__(**others)
-        KINDS[cls.__name__] = cls
+        known = KINDS.get(cls.__name__)
+        if known is None or not known.__module__.startswith(f"{__package__}."):
+            KINDS[cls.__name__] = cls  # those of the package stay what they are
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one file, which takes the place of `path` when all of it is on the disk.
@@ -131,18 +134,18 @@ def load(path: str | os.PathLike[str], *, loss: Any = None, reg: Any = None) -> 
         return _make(kind, fields)
 
     content = _container.load(path, make)
-    if type(content.value).__name__ != content.kind or content.kind not in KINDS:
+    if not isinstance(content.value, Saved) or type(content.value).__name__ != content.kind:
         raise Damaged(f"{os.fspath(path)}: it holds a {content.kind}, which is no model")
     return content.value
 
 
 def _describe(value: Any) -> tuple[str, dict[str, Any]] | None:
     """The kind and the fields of an object."""
-    if isinstance(value, Saved) or (kind := type(value).__name__) in KINDS:
+    kind = type(value).__name__
+    if KINDS.get(kind) is type(value):
         if isinstance(value, enum.Enum):
             return kind, {"name": value.name}
-        fields = value._fields() if isinstance(value, Saved) else dataclasses.asdict(value)
-        return type(value).__name__, fields
+        return kind, value._fields() if isinstance(value, Saved) else dataclasses.asdict(value)
     if isinstance(value, (Loss, VectorLoss)):
         known: Any = {**LOSSES, **VECTOR_LOSSES}
         return _part("loss", value, type(value) in known.values())
@@ -161,11 +164,12 @@ def _part(kind: str, part: Any, known: bool) -> tuple[str, dict[str, Any]]:
 
 def _plain(value: Any) -> Any:
     """A parameter without the container, such as a data frame's column, that it came in."""
-    if value is None or isinstance(value, (str, int, float, np.ndarray)):
+    if value is None or isinstance(value, (str, int, float, np.generic)):
         return value
     if isinstance(value, (list, tuple, range)):
-        return [_plain(item) for item in value]
-    return np.asarray(value)
+        items = [_plain(item) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return np.array(value)  # one that may be changed, as the part will have its own
 
 
 def _own(kind: str, given: Any, name: str) -> Any:
@@ -188,7 +192,10 @@ def _make(kind: str, fields: dict[str, Any]) -> Any:
     if kind == "regularizer":
         return REGULARIZERS[fields["name"]](**fields["parameters"])
     if kind not in KINDS and kind.startswith(("SDCA", "Unscaled")):
-        importlib.import_module(ESTIMATORS)
+        try:
+            importlib.import_module(ESTIMATORS)
+        except ImportError as error:
+            raise Damaged(f"it holds a {kind!r}: {error}") from error
     if kind not in KINDS:
         raise Damaged(f"it holds a {kind!r}, which is not known")
     cls = KINDS[kind]

@@ -187,7 +187,8 @@ class SDCABase(Saved, BaseEstimator):
             for name, value in vars(self).items()
             if name.endswith("_") and not name.startswith("_")
         }
-        return {"parameters": self.get_params(deep=False), "fitted": fitted}
+        rows = getattr(self, "_rows", None)  # what warm_start looks at
+        return {"parameters": self.get_params(deep=False), "fitted": fitted, "rows": rows}
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any]) -> Any:
@@ -196,6 +197,8 @@ class SDCABase(Saved, BaseEstimator):
             if not (isinstance(name, str) and name.endswith("_") and not name.startswith("_")):
                 raise Damaged(f"{cls.__name__} has no attribute {name!r}")
             setattr(estimator, name, value)
+        if fields["rows"] is not None:
+            estimator._rows = fields["rows"]
         return estimator
 
     def sparsify(self) -> Any:
