@@ -14,6 +14,7 @@ from ._loop import Plan, Run, logger, unchanged
 from ._output import OUTPUTS
 from ._problem import Certificate, in_doubt
 from ._random import Seed
+from ._resident import bounded
 from ._result import Check, Interrupted, Result, Status, warning_class
 from ._side import Side
 from ._vector import problem_of
@@ -103,10 +104,12 @@ def solve(
         with offsets); where epochs come near the target only slowly, for k classes with reg="l2",
         it also takes second-order steps on all of alpha, each of which raises the dual. "IV-4L2" is
         Option IV with 4 L^2 in the place of |z|^2, "IV-L2" with the remark's L^2 for k classes.
-    order : {"permutation", "uniform", "cyclic", "importance"}
-        A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1, or
+    order : {"permutation", "uniform", "cyclic", "importance", "blocks"}
+        A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1,
         independent draws with p_i proportional to 1 + |x_i|^2 / (lam gamma n) for smooth losses,
-        half uniform and half proportional to |x_i| for others.
+        half uniform and half proportional to |x_i| for others; or, for data on disk, blocks of
+        about sqrt(n) neighbours in random order, the rows of each in random order, so that reads
+        are nearly sequential.
     output : {"last", "average", "random", "best"}
         What is returned, and certified: the last iterate; the averages of the iterates w and alpha
         from step T0 on; a random one of them; or the w of the lowest certified primal with the
@@ -149,20 +152,21 @@ def solve(
     """
     output = _validate.choice("output", output, OUTPUTS)
     plain = _spec.plain(option, output)
-    problem = problem_of(
-        X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets, fit_intercept
-    )
-    _spec.output(output, problem.reg)
-    plan = Plan.from_arguments(
-        tol, eps, seed, max_epochs, max_seconds, T0, certify_every, callback, verbose,
-        option=_spec.option(option, problem),
-        second_order=option == "auto" and output in ("last", "best"),
-        order=_validate.choice("order", order, _random.ORDERS),
-        output=output,
-    )  # fmt: skip
-    with unchanged(problem):
-        visited = _side.make(problem, plan.target.eps)
-        result = ascend(visited, plan, visited.start(warm_start))
+    with bounded((X,)):
+        problem = problem_of(
+            X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets, fit_intercept
+        )
+        _spec.output(output, problem.reg)
+        plan = Plan.from_arguments(
+            tol, eps, seed, max_epochs, max_seconds, T0, certify_every, callback, verbose,
+            option=_spec.option(option, problem),
+            second_order=option == "auto" and output in ("last", "best"),
+            order=_validate.choice("order", order, _random.ORDERS),
+            output=output,
+        )  # fmt: skip
+        with unchanged(problem):
+            visited = _side.make(problem, plan.target.eps)
+            result = ascend(visited, plan, visited.start(warm_start))
     finished(result)
     return result
 
@@ -272,16 +276,17 @@ def certify(
     Certificate
         primal, dual, gap, rounding: P(w) - min P <= gap + rounding.
     """
-    problem = problem_of(
-        X, y, loss, reg, lam, sigma, sample_weight, offsets=offsets,
-        fit_intercept=intercept is not None,
-    )  # fmt: skip
-    point, dual = (
-        _validate.array("w", w, problem.shape).ravel(),
-        problem.exact_alpha("alpha", alpha),
-    )
-    if problem.free:
-        point = np.concatenate([point, problem.read_intercept("intercept", intercept)])
-        dual = problem.exactly_balanced("alpha", dual)
-    evaluation = problem.evaluate(point, dual, problem.room())
-    return problem.check_finite(evaluation.certificate)
+    with bounded((X,)):
+        problem = problem_of(
+            X, y, loss, reg, lam, sigma, sample_weight, offsets=offsets,
+            fit_intercept=intercept is not None,
+        )  # fmt: skip
+        point, dual = (
+            _validate.array("w", w, problem.shape).ravel(),
+            problem.exact_alpha("alpha", alpha),
+        )
+        if problem.free:
+            point = np.concatenate([point, problem.read_intercept("intercept", intercept)])
+            dual = problem.exactly_balanced("alpha", dual)
+        evaluation = problem.evaluate(point, dual, problem.room())
+        return problem.check_finite(evaluation.certificate)

@@ -4,6 +4,9 @@ from numpy.typing import NDArray
 class Stream:
     def __init__(self, words: NDArray[np.uint64]) -> None: ...
     def shuffle(self, order: NDArray[np.intp]) -> None: ...
+    def shuffle_blocks(
+        self, order: NDArray[np.intp], starts: NDArray[np.intp], size: int
+    ) -> None: ...
     def draw_weighted(
         self,
         order: NDArray[np.intp],

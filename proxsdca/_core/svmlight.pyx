@@ -46,7 +46,8 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     double PyOS_string_to_double(const char* text, char** end, PyObject* overflow) except? -1.0
-    char* PyOS_double_to_string(double x, char code, int precision, int flags, int* kind) except NULL
+    char* PyOS_double_to_string(double x, char code, int precision, int flags,
+                                int* kind) except NULL
 
 cdef enum:
     LEAST = -342            # 19 digits times a lesser power of ten are 0
@@ -543,7 +544,8 @@ cdef class Parser:
         while end < len(text) and not ENDS_TOKEN[<byte>text[end]]:
             end += 1
         if end == at:                           # the end of a line whose label was fine
-            where, why = self.label_at, "no qid, but the lines before have one: all or none is allowed"
+            where = self.label_at
+            why = "no qid, but the lines before have one: all or none is allowed"
         elif self.comment:
             why = "a NUL byte in a comment: text is needed"
         else:
