@@ -45,12 +45,12 @@ def read_meta(folder: str) -> dict[str, Any]:
         meta = json.loads(file.read(65536))
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise ValueError(f"{path}: does not say format = {FORMAT!r}")
-    if meta.get("version") != VERSION:
-        raise ValueError(f"{path}: version = {meta.get('version')!r}, {VERSION} is needed")
-    for name, least in (("n", 1), ("d", 1), ("nnz", 0)):
+    for name, least, most in (
+        ("version", VERSION, VERSION), ("n", 1, 2**48 - 1), ("d", 1, 2**48 - 1), ("nnz", 0, 2**60),
+    ):  # fmt: skip
         value = meta.get(name)
-        if type(value) is not int or not least <= value < 2**48:
-            raise ValueError(f"{path}: {name} = {value!r}, an integer >= {least} is needed")
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError(f"{path}: {name} = {value!r}, {least} to {most} is allowed")
     index = np.dtype(index_dtype(meta["n"], meta["d"], meta["nnz"])).name
     wanted = {
         "data": ("float64", "float32"), "indices": (index,), "indptr": (index,),
@@ -93,9 +93,10 @@ def _load(path: str) -> np.memmap[Any, Any]:
 
 def read_npz(path: str) -> Data:
     """What scipy's save_npz writes, or the CSR parts alone; with y and qid where there are any."""
-    with _named(path), np.load(path, allow_pickle=False) as file:
+    with open(path, "rb") as stream, _named(path), np.load(stream, allow_pickle=False) as file:
         if "format" in file.files and file["format"].item() not in (b"csr", "csr"):
-            X = sparse.csr_array(sparse.load_npz(path))
+            stream.seek(0)
+            X = sparse.csr_array(sparse.load_npz(stream))
         else:
             if missing := {"data", "indices", "indptr", "shape"} - set(file.files):
                 raise ValueError(f"no {', '.join(sorted(missing))} in it")
@@ -117,7 +118,7 @@ def _named(path: str) -> Iterator[None]:
     try:
         yield
     except (
-        ValueError, TypeError, KeyError, EOFError, RuntimeError, NotImplementedError,
-        zipfile.BadZipFile, zlib.error,
+        ValueError, TypeError, AttributeError, KeyError, EOFError, RuntimeError,
+        NotImplementedError, zipfile.BadZipFile, zlib.error,
     ) as error:  # fmt: skip
         raise ValueError(f"{path}: {error}") from None
