@@ -23,7 +23,8 @@ from ._solve import certify, solve
 
 __version__ = _version("proxsdca")
 
-# What needs scikit-learn is imported when it is first asked for.
+# What not everybody needs, and what needs scikit-learn, is imported when it is first asked for.
+_MODULES = ("cython_api", "io", "testing")
 _ESTIMATORS = (
     "SDCAClassifier", "SDCAClassifierCV", "SDCARegressor", "SDCARegressorCV", "SDCASequenceTagger",
     "SDCASequenceTaggerCV", "from_sklearn",
@@ -31,7 +32,7 @@ _ESTIMATORS = (
 
 
 def __getattr__(name: str) -> object:
-    if name in ("cython_api", "testing"):
+    if name in _MODULES:
         return _import_module(f"{__name__}.{name}")
     if name in _ESTIMATORS:
         from . import estimators
@@ -41,7 +42,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ESTIMATORS, "cython_api", "testing"})
+    return sorted({*globals(), *_ESTIMATORS, *_MODULES})
 
 
 def get_include() -> str:

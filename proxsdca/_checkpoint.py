@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _container, _validate
+from . import _container, _files, _validate
 from ._container import Damaged
 
 logger = logging.getLogger("proxsdca")
@@ -77,6 +77,7 @@ class Checkpoint:
 
     def __init__(self, path: Any, every: float, run: dict[str, Any], resume: bool) -> None:
         self.path, self.every, self._run = path, every, run
+        _files.clean(path)
         self.found: Any = self._find() if resume else None
         self._next = time.perf_counter() + every
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -25,37 +26,49 @@ def atomic(path: Any, keep: Any = None) -> Iterator[BinaryIO]:
         Where what `path` was stays, in the place of what was kept there before. There is no instant
         at which `path` is missing.
     """
-    path = os.path.realpath(os.fsdecode(path))
-    folder, name = os.path.split(path)
-    temporary = None
+    given = os.fsdecode(path)
+    path = os.path.realpath(given)
+    temporary = beside(path)
     try:
         mode = _mode(path)
-        # a name of its own, as two processes may write the same path
-        handle, temporary = tempfile.mkstemp(prefix=f".{name[:50]}.", suffix=".tmp", dir=folder)
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "x+b") as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), mode)  # mkstemp's files are for nobody else
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         if keep is not None and os.path.exists(path):
             _keep(path, os.fspath(keep))
         os.replace(temporary, path)
     except BaseException as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         if isinstance(error, OSError):
-            raise OSError(error.errno, error.strerror, path) from error
+            raise OSError(error.errno, error.strerror or str(error), given) from error
         raise
-    _sync_folder(folder)
+    sync_folder(os.path.dirname(path))
 
 
-def _mode(path: str) -> int:
-    """The permissions that a file is to have, which may be there and then is a regular one."""
+def beside(path: str) -> str:
+    """A new name in the same folder; one of its own, as two processes may write the same path."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name[:50]}.{secrets.token_hex(8)}.tmp")
+
+
+def clean(path: str) -> None:
+    """Remove what processes that were killed have left beside a path."""
+    folder, name = os.path.split(os.path.realpath(path))
+    for left in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name[:50])}.*.tmp")):
+        with contextlib.suppress(OSError):
+            os.unlink(left)
+
+
+def _mode(path: str) -> int | None:
+    """The permissions of a file that is there already, and then is a regular one."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        return 0o666 & ~_umask()
+        return None
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not stat.S_ISREG(mode):  # a device, say, that nobody means to replace
@@ -65,9 +78,7 @@ def _mode(path: str) -> int:
 
 def _keep(path: str, kept: str) -> None:
     """Let `kept` be another name of what `path` is now."""
-    link = f"{kept}.tmp"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(link)
+    link = beside(kept)
     try:
         os.link(path, link)
     except OSError:  # a file system without links: for an instant only `kept` is there
@@ -76,16 +87,7 @@ def _keep(path: str, kept: str) -> None:
         os.replace(link, kept)
 
 
-def _umask() -> int:
-    """The process's mask for new files, which can only be read by setting it."""
-    with contextlib.suppress(OSError, ValueError, StopIteration), open("/proc/self/status") as file:
-        return int(next(line for line in file if line.startswith("Umask:")).split()[1], 8)
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Let a new name survive a loss of power, where folders can be synced."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

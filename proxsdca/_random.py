@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import TypeAlias
 
@@ -10,9 +11,9 @@ import numpy as np
 from ._core.order import Stream, alias_table
 
 Seed: TypeAlias = "int | np.random.SeedSequence | np.random.Generator | None"
-ORDERS = ("permutation", "uniform", "cyclic", "importance")
+ORDERS = ("permutation", "uniform", "cyclic", "importance", "blocks")
 WEIGHED = ("importance", "gap")  # independent draws with probabilities
-STATE = ("_visits", "_keep", "_alias")  # what an order changes, or has been given
+STATE = ("_visits", "_starts", "_keep", "_alias")  # what an order changes, or has been given
 
 
 def stream(seed: Seed) -> Stream:
@@ -38,10 +39,11 @@ class Order:
 
     Parameters
     ----------
-    name : {"permutation", "uniform", "cyclic", "importance", "gap"}
+    name : {"permutation", "uniform", "cyclic", "importance", "gap", "blocks"}
         A new permutation each epoch; independent uniform draws (the paper's); 0 ... n - 1;
-        independent draws by the given probabilities, whatever they are. An epoch has as many visits
-        as rows.
+        independent draws by the given probabilities, whatever they are; runs of about sqrt(m)
+        neighbours in random order, the rows of each in random order. An epoch has as many visits as
+        rows.
     rows : (m,) array of intp
         The rows to visit.
     stream : Stream
@@ -55,6 +57,9 @@ class Order:
         self._name, self._stream, self._rows = name, stream, rows
         self._visits = rows if name in ("permutation", "cyclic") else np.empty_like(rows)
         self._all = len(rows) == 0 or rows[-1] == len(rows) - 1  # as rows ascend, from 0 on
+        if name == "blocks":
+            self._size = max(1, math.isqrt(max(0, len(rows) - 1)) + 1)  # ceil of the root
+            self._starts = np.arange(0, len(rows), self._size, dtype=np.intp)
         if p is not None and len(p):
             self._keep, self._alias = np.empty_like(p), np.empty(len(p), np.intp)
             alias_table(p, self._keep, self._alias)
@@ -71,7 +76,8 @@ class Order:
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from a state, of an order of the same name and rows."""
         for name, values in state.items():
-            largest = len(self._rows) - 1 if name == "_alias" else int(self._rows.max(initial=0))
+            places = name in ("_alias", "_starts")
+            largest = len(self._rows) - 1 if places else int(self._rows.max(initial=0))
             if len(values) and not (values.min() >= 0 and values.max() <= largest):
                 raise ValueError(f"{name[1:]} are not those of {len(self._rows)} rows")
             np.copyto(getattr(self, name), values)
@@ -81,6 +87,8 @@ class Order:
         visits = self._visits
         if self._name == "permutation":
             self._stream.shuffle(visits)
+        elif self._name == "blocks":
+            self._stream.shuffle_blocks(visits, self._starts, self._size)
         elif self._name == "uniform":
             self._stream.draw(visits)
         elif self._name in WEIGHED and len(visits):

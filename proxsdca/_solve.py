@@ -17,6 +17,7 @@ from ._loop import Plan, Run, logger, unchanged
 from ._output import OUTPUTS
 from ._problem import Certificate, Problem, in_doubt, point_state
 from ._random import Seed
+from ._resident import bounded
 from ._result import Check, Interrupted, Result, Status, warning_class
 from ._side import Side
 from ._vector import problem_of
@@ -112,10 +113,12 @@ def solve(
         with offsets); where epochs come near the target only slowly, for k classes with reg="l2",
         it also takes second-order steps on all of alpha, each of which raises the dual. "IV-4L2" is
         Option IV with 4 L^2 in the place of |z|^2, "IV-L2" with the remark's L^2 for k classes.
-    order : {"permutation", "uniform", "cyclic", "importance"}
-        A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1, or
+    order : {"permutation", "uniform", "cyclic", "importance", "blocks"}
+        A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1,
         independent draws with p_i proportional to 1 + |x_i|^2 / (lam gamma n) for smooth losses,
-        half uniform and half proportional to |x_i| for others.
+        half uniform and half proportional to |x_i| for others; or, for data on disk, blocks of
+        about sqrt(n) neighbours in random order, the rows of each in random order, so that reads
+        are nearly sequential.
     output : {"last", "average", "random", "best"}
         What is returned, and certified: the last iterate; the averages of the iterates w and alpha
         from step T0 on; a random one of them; or the w of the lowest certified primal with the
@@ -171,30 +174,31 @@ def solve(
     """
     output = _validate.choice("output", output, OUTPUTS)
     plain = _spec.plain(option, output)
-    problem = problem_of(
-        X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets, fit_intercept
-    )
-    _spec.output(output, problem.reg)
-    plan = Plan.from_arguments(
-        tol, eps, seed, max_epochs, max_seconds, T0, certify_every, callback, verbose,
-        option=_spec.option(option, problem),
-        second_order=option == "auto" and output in ("last", "best"),
-        order=_validate.choice("order", order, _random.ORDERS),
-        output=output,
-    )  # fmt: skip
     if _validate.flag("resume", resume) and checkpoint is None:
         raise ValueError("resume = True: checkpoint is needed, the file to go on from")
     place = None if checkpoint is None else _checkpoint.place(checkpoint)
     every = _validate.nonnegative("checkpoint_every", checkpoint_every)
-    with unchanged(problem) as fingerprint:
-        visited = _side.make(problem, plan.target.eps)
-        start = visited.start(warm_start)
-        if place is not None:
-            run = _identity(problem, plan, start, fingerprint)
-            if seed is None:  # nothing that could be the same again
-                run["seed*"] = None
-            plan = replace(plan, checkpoint=Checkpoint(place, every, run, resume))
-        result = ascend(visited, plan, start)
+    with bounded((X,)):
+        problem = problem_of(
+            X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets, fit_intercept
+        )
+        _spec.output(output, problem.reg)
+        plan = Plan.from_arguments(
+            tol, eps, seed, max_epochs, max_seconds, T0, certify_every, callback, verbose,
+            option=_spec.option(option, problem),
+            second_order=option == "auto" and output in ("last", "best"),
+            order=_validate.choice("order", order, _random.ORDERS),
+            output=output,
+        )  # fmt: skip
+        with unchanged(problem) as fingerprint:
+            visited = _side.make(problem, plan.target.eps)
+            start = visited.start(warm_start)
+            if place is not None:
+                run = _identity(problem, plan, start, fingerprint)
+                if seed is None:  # nothing that could be the same again
+                    run["seed*"] = None
+                plan = replace(plan, checkpoint=Checkpoint(place, every, run, resume))
+            result = ascend(visited, plan, start)
     finished(result)
     return result
 
@@ -331,16 +335,17 @@ def certify(
     Certificate
         primal, dual, gap, rounding: P(w) - min P <= gap + rounding.
     """
-    problem = problem_of(
-        X, y, loss, reg, lam, sigma, sample_weight, offsets=offsets,
-        fit_intercept=intercept is not None,
-    )  # fmt: skip
-    point, dual = (
-        _validate.array("w", w, problem.shape).ravel(),
-        problem.exact_alpha("alpha", alpha),
-    )
-    if problem.free:
-        point = np.concatenate([point, problem.read_intercept("intercept", intercept)])
-        dual = problem.exactly_balanced("alpha", dual)
-    evaluation = problem.evaluate(point, dual, problem.room())
-    return problem.check_finite(evaluation.certificate)
+    with bounded((X,)):
+        problem = problem_of(
+            X, y, loss, reg, lam, sigma, sample_weight, offsets=offsets,
+            fit_intercept=intercept is not None,
+        )  # fmt: skip
+        point, dual = (
+            _validate.array("w", w, problem.shape).ravel(),
+            problem.exact_alpha("alpha", alpha),
+        )
+        if problem.free:
+            point = np.concatenate([point, problem.read_intercept("intercept", intercept)])
+            dual = problem.exactly_balanced("alpha", dual)
+        evaluation = problem.evaluate(point, dual, problem.room())
+        return problem.check_finite(evaluation.certificate)

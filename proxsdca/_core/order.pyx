@@ -67,6 +67,20 @@ cdef class Stream:
                 if t % PATIENCE == 0:
                     poll()
 
+    def shuffle_blocks(self, Py_ssize_t[::1] order, Py_ssize_t[::1] starts, Py_ssize_t size):
+        """Fill the order with 0 ... n - 1, block after block in random order, each shuffled.
+
+        `starts` are where blocks of the given size begin, in any order.
+        """
+        cdef Py_ssize_t b, k, begin, end, t = 0, n = order.shape[0]
+        self.shuffle(starts)
+        for b in range(starts.shape[0]):
+            begin, end = starts[b], min(starts[b] + size, n)
+            for k in range(begin, end):
+                order[t + k - begin] = k
+            self.shuffle(order[t:t + end - begin])
+            t += end - begin
+
     def draw(self, Py_ssize_t[::1] order):
         """Fill the order with independent uniform draws of 0 .. n - 1."""
         cdef Py_ssize_t t, n = order.shape[0]
