@@ -75,10 +75,10 @@ class Order:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from a state, of an order of the same name and rows."""
+        largest = {"_keep": 1, "_visits": int(self._rows.max(initial=0))}
         for name, values in state.items():
-            places = name in ("_alias", "_starts")
-            largest = len(self._rows) - 1 if places else int(self._rows.max(initial=0))
-            if len(values) and not (values.min() >= 0 and values.max() <= largest):
+            most = largest.get(name, len(self._rows) - 1)
+            if len(values) and not (values.min() >= 0 and values.max() <= most):
                 raise ValueError(f"{name[1:]} are not those of {len(self._rows)} rows")
             np.copyto(getattr(self, name), values)
 
