@@ -38,7 +38,7 @@ MAGIC = b"proxsdca"
 VERSION = 1
 ALIGNMENT = 64
 PRELUDE = 8 + 4 + 8 + 32
-LONGEST = 1 << 26  # bytes of a header
+LONGEST = 1 << 24  # bytes of a header, whose values take up to 100 times as many
 DEEPEST = 64  # levels of a value
 SHARED = 16  # how many things an array of a file may stand for
 DTYPE = re.compile(
@@ -103,7 +103,7 @@ class _Encoder:
                 for key, item in value.items()
             ]
             return {"kind": "dict", "items": pairs}
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
             return self._labels(value, name) if value.dtype == object else self._array(value, name)
         if isinstance(value, (sparse.csr_array, sparse.csc_array)):
             parts = (value.data, value.indices, value.indptr)
@@ -354,7 +354,7 @@ def load(path: Any, make: Make) -> Content:
         except MemoryError:
             raise
         except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from error
+            raise OSError(error.errno, error.strerror or str(error), path) from error
         except Exception as error:
             # the checksums fit, so somebody made the header: whatever fails, the file is to blame
             known = isinstance(error, Damaged)

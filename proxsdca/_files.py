@@ -25,7 +25,8 @@ def atomic(path: Any, keep: Any = None) -> Iterator[BinaryIO]:
         Where what `path` was stays, in the place of what was kept there before. There is no instant
         at which `path` is missing.
     """
-    path = os.path.realpath(os.fsdecode(path))
+    given = os.fsdecode(path)
+    path = os.path.realpath(given)
     folder, name = os.path.split(path)
     temporary = None
     try:
@@ -45,7 +46,7 @@ def atomic(path: Any, keep: Any = None) -> Iterator[BinaryIO]:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         if isinstance(error, OSError):
-            raise OSError(error.errno, error.strerror, path) from error
+            raise OSError(error.errno, error.strerror or str(error), given) from error
         raise
     _sync_folder(folder)
 
