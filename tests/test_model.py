@@ -521,12 +521,14 @@ def test_other_values_are_refused(tmp_path, value):
 def test_values_without_end_are_refused(tmp_path):
     endless = []
     endless.append({"a": (endless,)})
-    deepest = 0
+    own = np.empty(1, object)
+    own[0] = own
+    deepest = sparse.csr_array(np.eye(2))
     for _ in range(_container.DEEPEST):
         deepest = [deepest]
     _container.save(tmp_path / "a", "value", deepest)
-    assert _container.load(tmp_path / "a", None).value == deepest
-    for value in (endless, [deepest]):
+    same(_container.load(tmp_path / "a", None).value, deepest)
+    for value in (endless, own, [deepest]):
         with pytest.raises(TypeError, match="nested too deeply"):
             _container.save(tmp_path / "b", "value", value)
     assert os.listdir(tmp_path) == ["a"]
