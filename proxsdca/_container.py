@@ -38,7 +38,7 @@ MAGIC = b"proxsdca"
 VERSION = 1
 ALIGNMENT = 64
 PRELUDE = 8 + 4 + 8 + 32
-LONGEST = 1 << 26  # bytes of a header
+LONGEST = 1 << 24  # bytes of a header, whose values take up to 100 times as many
 DEEPEST = 64  # levels of a value
 SHARED = 16  # how many things an array of a file may stand for
 DTYPE = re.compile(
@@ -103,8 +103,10 @@ class _Encoder:
                 for key, item in value.items()
             ]
             return {"kind": "dict", "items": pairs}
-        if isinstance(value, np.ndarray):
-            return self._labels(value, name) if value.dtype == object else self._array(value, name)
+        if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
+            if value.dtype == object:
+                return self._labels(value, name, depth)
+            return self._array(value, name)
         if isinstance(value, (sparse.csr_array, sparse.csc_array)):
             parts = (value.data, value.indices, value.indptr)
             return {
@@ -126,10 +128,12 @@ class _Encoder:
             "and what the package itself is made of can be saved"
         )
 
-    def _labels(self, value: np.ndarray, name: str) -> Any:
+    def _labels(self, value: np.ndarray, name: str, depth: int) -> Any:
         if value.ndim != 1:
             raise TypeError(f"{name} has dtype object and {value.ndim} axes: 1 can be saved")
-        items = [self.encode(item, f"{name}[{k}]") for k, item in enumerate(value.tolist())]
+        items = [
+            self.encode(item, f"{name}[{k}]", depth + 1) for k, item in enumerate(value.tolist())
+        ]
         for k, item in enumerate(items):
             if isinstance(item, (list, dict)):
                 raise TypeError(
@@ -186,7 +190,7 @@ class _Decoder:
         if kind == "labels":
             return _labels(node["items"], node["writeable"])
         if kind in ("csr", "csc"):
-            parts = tuple(self.decode(part, depth + 1) for part in node["parts"])
+            parts = tuple(self._array(part["at"]) for part in node["parts"])
             return _compressed(kind, parts, node["shape"])
         fields = {key: self.decode(item, depth + 1) for key, item in node["fields"].items()}
         return self._make(kind, fields)
@@ -354,7 +358,7 @@ def load(path: Any, make: Make) -> Content:
         except MemoryError:
             raise
         except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from error
+            raise OSError(error.errno, error.strerror or str(error), path) from error
         except Exception as error:
             # the checksums fit, so somebody made the header: whatever fails, the file is to blame
             known = isinstance(error, Damaged)
