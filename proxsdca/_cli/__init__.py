@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
+from .._checkpoint import CheckpointWarning
 from .._result import ConvergenceWarning, NumericalError
 from ._arguments import Parser
 from ._signals import INTERRUPTED, ended_by, terminating
@@ -39,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_args(argv)
         with terminating(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the exit code says it
+            warnings.simplefilter("always", CheckpointWarning)
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             try:
                 code: int = arguments.run(arguments)

@@ -34,6 +34,11 @@ def certify(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{arguments.model}: it holds no single result with its alpha")
     X, y = read_data(arguments, result.w.shape[0])
     y = needed_target(y, arguments)
+    if X.shape[0] != result.alpha.shape[0]:
+        raise ValueError(
+            f"{arguments.data}: it has {X.shape[0]} rows, the model was trained on "
+            f"{result.alpha.shape[0]}"
+        )
     if result.classes is not None and not np.array_equal(np.unique(y), result.classes):
         raise ValueError(
             f"{arguments.data}: its labels are not those of the model, {result.classes.tolist()}"

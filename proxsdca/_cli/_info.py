@@ -42,7 +42,7 @@ def info(arguments: argparse.Namespace) -> int:
         return 0
     width = max(map(len, found))
     for name, value in found.items():
-        print(f"{name:<{width}} {value}")
+        print(f"{name:<{width}}  {value}")
     return 0
 
 
