@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _output, _random, _validate
+from . import _output, _random, _resident, _validate
 from ._core.order import Stream
 from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES
 from ._problem import Certificate, Evaluation, Problem
@@ -389,6 +389,8 @@ class Run:
         """One epoch; False where time ran out inside it."""
         problem, core, begin = self.problem, self.state.core, 0
         chunk = max(1, CHUNK * problem.visits // max(1, problem.work))
+        if (keeper := _resident.keeper()) is not None:
+            chunk = min(chunk, keeper.VISITS)
         core.forget()
         try:
             while begin < len(visits):
@@ -397,6 +399,8 @@ class Run:
                 stop = min(begin + chunk, len(visits))
                 stop = int(min(stop, begin + self.output.pause - self.steps))
                 core.run(visits[begin:stop])
+                if keeper is not None:
+                    keeper.look()
                 self.side.check(core)
                 if core.broken >= 0:
                     raise NumericalError(
