@@ -1,7 +1,7 @@
 """svmlight text: our reader beside scikit-learn's, in seconds and memory.
 
-The data sets `a9a` and `news20-20` are looked for in the folder that PROXSDCA_DATA names; those that
-are not there are left out. A large file is generated. Memory is told on Linux only.
+The data sets `a9a` and `news20-20` are looked for in the folder that PROXSDCA_DATA names; those
+that are not there are left out. A large file is generated. Memory is told on Linux only.
 """
 
 from __future__ import annotations
