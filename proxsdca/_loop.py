@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _output, _random, _validate
+from . import _output, _random, _resident, _validate
 from ._checkpoint import Checkpoint
 from ._core.order import Stream
 from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES
@@ -361,8 +361,7 @@ class Run:
         if not self.cursor:  # else a checkpoint was made in mid-epoch
             if self.plan.order == "gap" and self.epochs:
                 self._new_order()
-            self.order.next()
-            self.state.core.forget()
+            self.state.core.forget(len(self.order.next()))
         if not self._sweep(self.order.visits):
             return False
         self.epochs += 1
@@ -481,6 +480,8 @@ class Run:
         """One epoch; False where time ran out inside it."""
         problem, core, begin = self.problem, self.state.core, self.cursor
         chunk = max(1, CHUNK * problem.visits // max(1, problem.work))
+        if (keeper := _resident.keeper()) is not None:
+            chunk = min(chunk, keeper.VISITS)
         self.cursor = 0
         try:
             while begin < len(visits):
@@ -489,6 +490,8 @@ class Run:
                 stop = min(begin + chunk, len(visits))
                 stop = int(min(stop, begin + self.output.pause - self.steps))
                 core.run(visits[begin:stop])
+                if keeper is not None:
+                    keeper.look()
                 self.side.check(core)
                 if core.broken >= 0:
                     raise NumericalError(

@@ -322,13 +322,14 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     cdef bint explicit = state.explicit
     cdef Py_ssize_t widest = duals.widest
     cdef bint zero_one = state.delta is None
-    cdef double total_excess = 0, total_loss = 0, total_inner = 0
+    # one sum after the other, so that no bit depends on how an epoch is cut
+    cdef double total_excess = state.excess, total_loss = state.loss, total_inner = state.inner
     cdef Py_ssize_t sampled = 0, steps = 0, visited = 0, changed = 0, broken = -1
     cdef Py_ssize_t count = visits.shape[0], t, i, j, c, first, entries
     cdef Record* record = state.w_record
     cdef Py_ssize_t recorded = state.recorded
     cdef double started = map.now
-    cdef Py_ssize_t mask = 3 if count >= 4096 else 0
+    cdef Py_ssize_t mask = state.mask, position = state.position
     cdef double s = 1, loss, inner, stiffness, before, rise, g_rise
     cdef double* bias = &state.bias[0] if state.bias is not None else NULL
     cdef double bias_scale = state.bias_scale, move
@@ -376,7 +377,7 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                 entries += span(rows, first + c if explicit else i, &j)
             visited += entries
             steps += 1
-            if t & mask == 0:
+            if (position + t) & mask == 0:
                 sampled += 1
                 loss, inner = s * term.phi(b.y, b.delta, b.m, b.k), s * block_inner(&b)
                 total_excess += loss + s * term.omega(b.y, b.delta, b.beta, b.k) + inner
@@ -430,9 +431,10 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                 changed += entries
                 if not kept:
                     break
-    state.excess += total_excess
-    state.loss += total_loss
-    state.inner += total_inner
+    state.position += count
+    state.excess = total_excess
+    state.loss = total_loss
+    state.inner = total_inner
     state.sampled += sampled
     state.visits += steps
     state.visited += visited

@@ -259,7 +259,8 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef double* v = &state.v[0]
     cdef double scale = state.scale, q_R = state.q_R
     cdef int option = state.option
-    cdef double total_excess = 0, total_loss = 0, total_inner = 0
+    # one sum after the other, so that no bit depends on how an epoch is cut
+    cdef double total_excess = state.excess, total_loss = state.loss, total_inner = state.inner
     cdef Py_ssize_t sampled = 0, steps = 0, visited = 0, changed = 0, broken = -1
     cdef Py_ssize_t count = visits.shape[0], t, i, first, entries
     cdef Record* record = state.w_record
@@ -267,8 +268,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef double started = map.now
     cdef double path = state.path
     cdef double* quiet = &state.quiet[0]
-    # phi and phi* may cost more than the step: in long runs every fourth visit is enough
-    cdef Py_ssize_t mask = 3 if count >= 4096 else 0
+    cdef Py_ssize_t mask = state.mask, position = state.position
     cdef double s = 1, y, b, m, q, new, loss, share, beta = 0, lifted = 1
     cdef double* bias = &state.bias[0] if state.bias is not None else NULL
     cdef double bias_scale = state.bias_scale
@@ -292,7 +292,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
             q = curvature[i]
             if AnyTerm is Penalty:
                 if path < quiet[i] and b == 0:
-                    sampled += (t & mask == 0)      # its share of the gap is 0
+                    sampled += ((position + t) & mask == 0)  # its share of the gap is 0
                     continue
             if weight != NULL:
                 s = weight[i]
@@ -313,7 +313,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
             entries = span(rows, i, &first)
             visited += entries
             steps += 1
-            if t & mask == 0:
+            if (position + t) & mask == 0:
                 sampled += 1
                 loss = term.phi(y, m)
                 share = loss + term.phi_conj(y, -b) + m * b         # `excess`, with phi at hand
@@ -351,9 +351,10 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                         path += map.lift(v, bias)
                         unlifted = 0
     state.path, state.unlifted = path, unlifted
-    state.excess += total_excess
-    state.loss += total_loss
-    state.inner += total_inner
+    state.position += count
+    state.excess = total_excess
+    state.loss = total_loss
+    state.inner = total_inner
     state.sampled += sampled
     state.visits += steps
     state.visited += visited

@@ -18,7 +18,9 @@ cdef class Loop:
     cdef double[::1] bias
     cdef double bias_scale
 
-    # Sums over a sample of the visits since `forget`, each at the state it found:
+    # Sums over a sample of the visits since `forget`, each at the state it found.  The sample does
+    # not depend on how an epoch is cut into runs: it is those with position & mask == 0.
+    cdef Py_ssize_t mask, position
     cdef readonly Py_ssize_t sampled
     cdef readonly double excess     # s_i (phi + phi* + m^T b); its mean estimates P - D
     cdef readonly double loss       # s_i phi; its mean estimates the mean loss

@@ -8,6 +8,10 @@ from libc.string cimport memcpy
 from .rows cimport hold
 
 
+cdef enum:
+    LONG = 4096     # visits
+
+
 cdef copied(const Record* records, Py_ssize_t count):
     """Records as a (count, 2) array."""
     out = np.empty((count, 2))
@@ -41,8 +45,13 @@ cdef class Loop:
         free(self.alpha_record)
         free(self.bias_record)
 
-    def forget(self):
-        """Start the sums anew."""
+    def forget(self, Py_ssize_t visits=0):
+        """Start the sums anew, for an epoch of so many visits, in however many parts.
+
+        phi and phi* may cost more than the step: in long epochs every fourth visit is enough.
+        """
+        self.mask = 3 if visits >= LONG else 0
+        self.position = 0
         self.excess = self.loss = self.inner = 0
         self.sampled = self.visits = self.visited = self.changed = 0
 
@@ -60,7 +69,8 @@ cdef class Loop:
             )
         return {
             "sums": (self.excess, self.loss, self.inner),
-            "counts": (self.sampled, self.visits, self.visited, self.changed, self.recorded),
+            "counts": (self.sampled, self.visits, self.visited, self.changed, self.recorded,
+                       self.mask, self.position),
             "records": records,
             "map": self.map.state(),
         }
@@ -68,8 +78,8 @@ cdef class Loop:
     def restore(self, state):
         """Go on from a state, with the alpha and v that belong to it."""
         self.excess, self.loss, self.inner = state["sums"]
-        (self.sampled, self.visits, self.visited, self.changed,
-         self.recorded) = state["counts"]
+        (self.sampled, self.visits, self.visited, self.changed, self.recorded, self.mask,
+         self.position) = state["counts"]
         if state["records"] is not None:
             w, alpha, bias = state["records"]
             if self.w_record == NULL:
