@@ -300,3 +300,17 @@ def test_subnormal_data():
     X = np.full((3, 2), 5e-324)
     r = proxsdca.solve(X, [1.0, -1.0, 1.0], loss="squared", tol=1e-9)
     assert r.converged
+
+
+@pytest.mark.parametrize(
+    ("loss", "reg"), [("hinge", "l2"), ("logistic", "l1"), ("softmax", "l1l2"), ("hinge", "qnorm")]
+)
+def test_no_bit_depends_on_how_an_epoch_is_cut(loss, reg, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5_000, 6))  # long enough for the gap to be estimated on a sample
+    y = np.where(X @ rng.normal(size=6) + rng.normal(size=5_000) > 0, 1, -1)
+    whole = proxsdca.solve(X, y, loss=loss, reg=reg, tol=1e-4)
+    monkeypatch.setattr("proxsdca._loop.CHUNK", 6 * 333)
+    cut = proxsdca.solve(X, y, loss=loss, reg=reg, tol=1e-4)
+    assert np.array_equal(whole.w, cut.w)
+    assert whole.history["epoch"].tolist() == cut.history["epoch"].tolist()
