@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from .._path import Path
 from .._path import path as solve_path
 from .._result import Interrupted
 from ._arguments import new_file, number, size
-from ._inputs import add_data, add_features, add_weights, needed_target, read_data, read_weights
-from ._pictures import NO_PICTURE, save_picture
+from ._pictures import draw
+from ._problem import add_problem, problem
 from ._results import show_json
 from ._signals import undisturbed
-from ._train import add_problem, add_run, add_saying, order_of
 
 EXAMPLES = """
 examples:
@@ -26,11 +24,10 @@ COLUMNS = ("sigmas", "lams", "primal", "gap", "rounding", "target", "nonzeros", 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    add_data(parser)
+    add_problem(parser, "squared", "l1", 1e-4)
     parser.add_argument(
         "-o", "--model", type=new_file, required=True, metavar="PATH", help="where the path goes"
     )
-    add_problem(parser, "squared", "l1")
     points = parser.add_mutually_exclusive_group()
     points.add_argument("--sigmas", type=number, nargs="+", metavar="S", help="the sigmas")
     points.add_argument("--lams", type=number, nargs="+", metavar="L", help="a path of lam instead")
@@ -38,51 +35,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ratio", type=number, default=0.01, help="the last sigma over the first, sigma_max"
     )
-    add_features(parser)
-    add_weights(parser)
-    add_run(parser, 1e-4)
-    add_saying(parser)
 
 
 def path(arguments: argparse.Namespace) -> int:
     """Solve along a path of sigma or lam, with a proof at every point."""
-    X, y = read_data(arguments, arguments.features)
-    code, found = 0, None
+    X, y, keywords = problem(arguments)
+    code = 0
     try:
-        found = solve_path(
-            X,
-            needed_target(y, arguments),
-            loss=arguments.loss,
-            reg=arguments.reg,
-            lam=arguments.lam,
-            sigma=arguments.sigma,
-            sigmas=arguments.sigmas,
-            lams=arguments.lams,
-            num=arguments.num,
+        found: Path | None = solve_path(
+            X, y, **keywords, sigmas=arguments.sigmas, lams=arguments.lams, num=arguments.num,
             ratio=arguments.ratio,
-            sample_weight=read_weights(arguments),
-            fit_intercept=arguments.intercept,
-            side=arguments.side,
-            tol=arguments.tol,
-            eps=arguments.eps,
-            max_epochs=arguments.max_epochs,
-            order=order_of(arguments),
-            seed=arguments.seed,
-            verbose=0 if arguments.quiet else 1,
-        )
+        )  # fmt: skip
     except Interrupted as stop:
         found, code = stop.path, 130
     with undisturbed() as ended_by:
         if found is not None:
             found.save(arguments.model)
-            _say(arguments, found)
+            _say(arguments, found, draw(arguments.plot, found))
         return ended_by(code) or (0 if found is not None and found.converged.all() else 1)
 
 
-def _say(arguments: argparse.Namespace, found: Path) -> None:
-    drawn = arguments.plot is not None and save_picture(arguments.plot, found)
-    if arguments.plot is not None and not drawn:
-        print(f"proxsdca: {NO_PICTURE}", file=sys.stderr)
+def _say(arguments: argparse.Namespace, found: Path, drawn: str) -> None:
     if arguments.json:
         points = {name: getattr(found, name).tolist() for name in COLUMNS}
         converged = bool(found.converged.all())
@@ -98,4 +71,4 @@ def _say(arguments: argparse.Namespace, found: Path) -> None:
                 "proven" if found.converged[k] else "NOT within its target",
             )
         )  # fmt: skip
-    print(f"saved in {arguments.model}" + (f", drawn in {arguments.plot}" if drawn else ""))
+    print(f"saved in {arguments.model}{drawn}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -28,3 +29,13 @@ def save_picture(path: Path, drawn: Sequence[Result] | SolutionPath) -> bool:
         plot(drawn, axes=picture.subplots(1, 2))
     picture.savefig(path, dpi=150)
     return True
+
+
+def draw(path: Path | None, drawn: Sequence[Result] | SolutionPath) -> str:
+    """Save a picture if there is a place for it; what is to be said of it after other things."""
+    if path is None:
+        return ""
+    if save_picture(path, drawn):
+        return f", drawn in {path}"
+    print(f"proxsdca: {NO_PICTURE}", file=sys.stderr)
+    return ""
