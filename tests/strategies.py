@@ -513,7 +513,7 @@ _GOOD: dict[str, tuple] = {
     "tol": (0, 1e-9, 0.5, 1e300),
     "eps": (None, 0, 1e-3, 1e308),
     "max_seconds": (None, 0, 1e-300, 1e300),
-    "order": ("permutation", "uniform", "cyclic", "importance", np.str_("cyclic")),
+    "order": ("permutation", "uniform", "cyclic", "importance", "blocks", np.str_("cyclic")),
     "output": ("last", "average", "random", "best"),
     "T0": (None, 0, 3, np.uint8(7), 10**30),
     "seed": (0, None, 10**40, np.int8(3), np.random.SeedSequence(5)),

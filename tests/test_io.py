@@ -851,9 +851,8 @@ def measure(stage, path, folder, limit):
     data = read(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", proxsdca.ConvergenceWarning)
-        # at random, an epoch on data that do not fit takes minutes where the disk is slow
-        epochs = 5 if stage == "blocks" else 1
-        r = proxsdca.solve(data.X, data.y, order=stage, tol=0.05, max_epochs=epochs)
+        # at random, an epoch on data that do not fit takes minutes: the disk is read over and over
+        r = proxsdca.solve(data.X, data.y, order=stage, tol=0.05, max_epochs=5, max_seconds=60)
     held = data.X.data.nbytes + data.X.indices.nbytes
     return {"held": held, "peak": peak(), "epochs": r.epochs, "gap": r.gap / r.primal}
 
