@@ -13,7 +13,7 @@ from ._core.order import Stream, alias_table
 Seed: TypeAlias = "int | np.random.SeedSequence | np.random.Generator | None"
 ORDERS = ("permutation", "uniform", "cyclic", "importance", "blocks")
 WEIGHED = ("importance", "gap")  # independent draws with probabilities
-STATE = ("_visits", "_starts", "_keep", "_alias")  # what an order changes, or has been given
+STATE = ("_visits", "_keep", "_alias")  # what an order changes, or has been given
 
 
 def stream(seed: Seed) -> Stream:
@@ -42,8 +42,8 @@ class Order:
     name : {"permutation", "uniform", "cyclic", "importance", "gap", "blocks"}
         A new permutation each epoch; independent uniform draws (the paper's); 0 ... n - 1;
         independent draws by the given probabilities, whatever they are; runs of about sqrt(m)
-        neighbours in random order, the rows of each in random order. An epoch has as many visits as
-        rows.
+        neighbours in random order, sixteen of them shuffled together. An epoch has as many visits
+        as rows.
     rows : (m,) array of intp
         The rows to visit.
     stream : Stream
@@ -58,8 +58,8 @@ class Order:
         self._visits = rows if name in ("permutation", "cyclic") else np.empty_like(rows)
         self._all = len(rows) == 0 or rows[-1] == len(rows) - 1  # as rows ascend, from 0 on
         if name == "blocks":
-            self._size = max(1, math.isqrt(max(0, len(rows) - 1)) + 1)  # ceil of the root
-            self._starts = np.arange(0, len(rows), self._size, dtype=np.intp)
+            self._size = max(1, math.isqrt(len(rows)))
+            self._starts = np.empty(-(-len(rows) // self._size) + 1, np.intp)
         if p is not None and len(p):
             self._keep, self._alias = np.empty_like(p), np.empty(len(p), np.intp)
             alias_table(p, self._keep, self._alias)

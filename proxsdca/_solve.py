@@ -117,8 +117,8 @@ def solve(
         A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1,
         independent draws with p_i proportional to 1 + |x_i|^2 / (lam gamma n) for smooth losses,
         half uniform and half proportional to |x_i| for others; or, for data on disk, blocks of
-        about sqrt(n) neighbours in random order, the rows of each in random order, so that reads
-        are nearly sequential.
+        about sqrt(n) neighbours in random order, sixteen of them shuffled together, so that reads
+        stay near one another.
     output : {"last", "average", "random", "best"}
         What is returned, and certified: the last iterate; the averages of the iterates w and alpha
         from step T0 on; a random one of them; or the w of the lowest certified primal with the

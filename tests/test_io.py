@@ -10,6 +10,7 @@ import io as streams
 import itertools
 import json
 import lzma
+import math
 import os
 import random
 import re
@@ -764,26 +765,35 @@ def test_nothing_is_done_for_ordinary_arrays():
 # ------------------------------------------------------------------- blocks
 
 
-@pytest.mark.parametrize("m", [0, 1, 2, 3, 10, 16, 17, 1000])
+@pytest.mark.parametrize("m", [0, 1, 2, 3, 10, 16, 17, 1000, 10_007])
 def test_blocks_are_neighbours_in_random_order(m):
     rows = 3 * np.arange(m) + 1 if m else np.arange(0)
     order = _random.Order("blocks", rows.copy(), _random.stream(5))
     again = _random.Order("blocks", rows.copy(), _random.stream(5))
-    size = int(np.ceil(np.sqrt(m)))
+    size = math.isqrt(m)
     seen = []
     for _ in range(3):
         visits = order.next().copy()
         assert np.array_equal(visits, again.next())
         assert np.array_equal(np.sort(visits), rows)
-        blocks = {k: set(rows[k : k + size]) for k in range(0, m, size or 1)}
-        at = 0
-        while at < m:
-            block = next(k for k in blocks if visits[at] in blocks[k])
-            members = blocks.pop(block)
-            assert set(visits[at : at + len(members)]) == members
-            at += len(members)
-        seen.append(visits.tolist())
-    assert m < 10 or len(set(map(tuple, seen))) == 3
+        # fourteen full blocks and two that may be cut short are shuffled together at the least
+        together = visits[: 14 * size] // 3
+        blocks = [len(np.unique((together - cut) // size)) for cut in range(size)]
+        assert min(blocks, default=0) <= 16
+        seen.append(tuple(visits.tolist()))
+    assert m < 10 or len(set(seen)) == 3
+
+
+def test_blocks_are_worth_about_as_much_as_a_permutation():
+    X, y = problem()
+    X, y = X[np.argsort(y, kind="stable")], np.sort(y)  # the worst order on a disk
+    epochs = {
+        order: np.mean(
+            [proxsdca.solve(X, y, order=order, seed=s, tol=1e-4).epochs for s in range(5)]
+        )
+        for order in ("permutation", "blocks")
+    }
+    assert epochs["blocks"] < 1.5 * epochs["permutation"]
 
 
 def test_blocks_begin_and_go_on_at_random():

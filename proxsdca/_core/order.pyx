@@ -7,6 +7,10 @@ from libc.stdint cimport uint64_t
 from .signals cimport PATIENCE, poll
 
 
+cdef enum:
+    TOGETHER = 16       # blocks: enough for an epoch to be worth about one in permuted order
+
+
 cdef extern from *:
     """
     #include <stdint.h>
@@ -68,18 +72,32 @@ cdef class Stream:
                     poll()
 
     def shuffle_blocks(self, Py_ssize_t[::1] order, Py_ssize_t[::1] starts, Py_ssize_t size):
-        """Fill the order with 0 ... n - 1, block after block in random order, each shuffled.
+        """Fill the order with 0 ... n - 1: blocks of neighbours in random order, TOGETHER of them
+        shuffled as one.
 
-        `starts` are where blocks of the given size begin, in any order.
+        The first block ends at random, so that blocks are other ones each time.
+
+        Parameters
+        ----------
+        order : (n,) array
+        starts : (ceil(n / size) + 1,) array
+            Room for where blocks begin.
+        size : int
+            The length of a block.
         """
-        cdef Py_ssize_t b, k, begin, end, t = 0, n = order.shape[0]
+        cdef Py_ssize_t b, k, end, begun = 0, t = 0, n = order.shape[0]
+        cdef Py_ssize_t cut = <Py_ssize_t>self.below(<uint64_t>size)
+        for b in range(starts.shape[0]):
+            starts[b] = (b - 1) * size + cut
         self.shuffle(starts)
         for b in range(starts.shape[0]):
-            begin, end = starts[b], min(starts[b] + size, n)
-            for k in range(begin, end):
-                order[t + k - begin] = k
-            self.shuffle(order[t:t + end - begin])
-            t += end - begin
+            end = min(starts[b] + size, n)
+            for k in range(max(starts[b], <Py_ssize_t>0), end):
+                order[t] = k
+                t += 1
+            if (b + 1) % TOGETHER == 0 or b + 1 == starts.shape[0]:
+                self.shuffle(order[begun:t])
+                begun = t
 
     def draw(self, Py_ssize_t[::1] order):
         """Fill the order with independent uniform draws of 0 .. n - 1."""
