@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._core.block_objective import accumulate
 from ._core.duals import Duals
 from ._core.newton import Newton, product
 from ._core.regs import L2Map
+from ._core.scalar_newton import ScalarNewton
+from .losses import Logistic
 
 if TYPE_CHECKING:
+    from ._problem import Problem
     from ._vector import VectorProblem
 
 MOST_ENTRIES = 10_000_000  # margins, which are kept for line searches
@@ -31,6 +33,7 @@ FACE_ACCURACY = 0.05  # the part of the gradient along the faces that may be lef
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 BETWEEN = 5  # epochs between two ascents along faces
 SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
+SLOW_FACES = 40.0  # ... where it goes along the faces of alpha ...
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
 
 
@@ -55,25 +58,51 @@ def newton(problem: VectorProblem, alpha: Duals) -> Newton:
     return Newton(problem.storage, problem.loss, problem.delta, problem.weight, alpha, problem.lam)
 
 
+def scalar_kind(problem: Problem) -> str:
+    """Which second-order ascent is for this problem, where the loss is one of one margin."""
+    loss, storage = problem.loss, problem.storage
+    known = loss.quadratic or isinstance(loss, Logistic)
+    if not (isinstance(problem.map, L2Map) and known and not problem.free):
+        return ""
+    blocked = ScalarNewton.blocked_for(storage.d, storage.nnz)
+    return "all" if blocked or loss.gamma > 0 else "faces"
+
+
+def scalar_slow(problem: Problem) -> float:
+    """The number of epochs from which on an ascent is faster."""
+    storage = problem.storage
+    if ScalarNewton.blocked_for(storage.d, storage.nnz):
+        return SLOW
+    return SLOW_AND_LARGE if problem.loss.gamma > 0 else SLOW_FACES
+
+
+def scalar_newton(problem: Problem) -> ScalarNewton:
+    """The passes over X that it needs."""
+    return ScalarNewton(problem.storage, problem.loss, problem.target, problem.weight, problem.lam)
+
+
 class Ascent:
     """Proximal steps on the dual, from a given alpha.
 
     Parameters
     ----------
-    problem : VectorProblem
+    problem : Problem
         reg is l2.
-    alpha : Duals
+    alpha : array or Duals
         Where to start; overwritten by what is better.
     dual : float
         D(alpha).
+    core : Newton or ScalarNewton
+        The passes over X.
     """
 
-    def __init__(self, problem: VectorProblem, alpha: Duals, dual: float) -> None:
-        self.problem, self.alpha, self.dual = problem, alpha, dual
-        self.core = newton(problem, alpha)
-        self._next, self._best = alpha.like(), alpha.like()
+    def __init__(
+        self, problem: Problem, alpha: Any, dual: float, core: Newton | ScalarNewton
+    ) -> None:
+        self.problem, self.alpha, self.dual, self.core = problem, alpha, dual, core
+        self._next, self._best = problem.zero_alpha(), problem.zero_alpha()
         self._z, self._dz = (np.empty(self.core.entries) for _ in range(2))
-        self._v, self._step = (np.empty(self.core.dim) for _ in range(2))
+        self._step = np.empty(self.core.dim)
         self.w = problem.correlations(alpha) / problem.lam
         self.best_w, self.primal = self.w.copy(), math.inf
         # the curvature of a single example's step, of which a tenth is easy for all together
@@ -102,15 +131,14 @@ class Ascent:
     ) -> None:
         """One proximal step; `reached` says whether a primal and a dual are near enough."""
         problem, core, mu = self.problem, self.core, self._mu
-        lam, n = problem.lam, problem.n
+        lam = problem.lam
         smooth, loss, conjugate = core.respond(self._z, None, 0.0, self.alpha, mu, self._next)
         value = smooth + 0.5 * lam * product(self.w, self.w)
         rose = False
         work: list[int] = []  # steps of conjugate gradients since the preconditioner was made
         for steps in range(STEPS + 1):
-            accumulate(problem.storage, self._next, self._v)
+            self._v = problem.correlations(self._next) / lam
             self._accumulated += problem.storage.nnz
-            self._v /= lam * n
             primal = loss + 0.5 * lam * product(self.w, self.w)
             dual = -conjugate - 0.5 * lam * product(self._v, self._v)
             if primal < self.primal:
@@ -119,7 +147,7 @@ class Ascent:
             if dual > self.dual:
                 rose = True
                 self.dual = dual
-                self._best.assign(self._next)
+                problem.copy_alpha(self._best, self._next)
             self._v -= self.w
             inner_gap = 0.5 * lam * product(self._v, self._v)  # of the proximal step itself
             near = inner_gap <= 0.1 * (primal - dual - inner_gap) and dual >= self.dual
@@ -151,7 +179,7 @@ class Ascent:
             self.w, value = w, trial
             self._z += t * self._dz
         if rose:
-            self.alpha.assign(self._best)
+            problem.copy_alpha(self.alpha, self._best)
         if mu > 0:
             self._mu *= 0.2 if steps <= 4 else 0.4 if steps <= 8 else 1.0 if steps < STEPS else 3.0
         self._failures = 0 if rose else self._failures + 1

@@ -177,7 +177,7 @@ class Side:
         """Steps on all of alpha at once, from b, whose dual value is known."""
         raise NotImplementedError
 
-    def faces(self, b: Any) -> Newton:
+    def faces(self, b: Any) -> Any:
         """Steps along the faces that alpha is on."""
         raise NotImplementedError
 
@@ -325,6 +325,20 @@ class RowSide(Side):
         penalty = 0.0 if self.multipliers is None else self.multipliers.penalty
         return super().gap_estimate(core, visits) + penalty
 
+    @property
+    def second_order(self) -> str:
+        return _newton.scalar_kind(self.problem)
+
+    @property
+    def slow(self) -> float:
+        return _newton.scalar_slow(self.problem)
+
+    def ascent(self, b: Any, dual: float) -> Ascent:
+        return Ascent(self.problem, b, dual, self.faces(b))
+
+    def faces(self, b: Any) -> Any:
+        return _newton.scalar_newton(self.problem)
+
     def primal_estimate(self, core: Core, last: float) -> float:
         # g(w) >= v^T w / 2, so this is an estimate from below
         return (core.loss + 0.5 * core.inner) / max(1, core.sampled)
@@ -364,7 +378,7 @@ class BlockSide(RowSide):
         return _newton.slow(self.problem)
 
     def ascent(self, b: Any, dual: float) -> Ascent:
-        return Ascent(self.problem, b, dual)
+        return Ascent(self.problem, b, dual, self.faces(b))
 
     def faces(self, b: Any) -> Newton:
         return _newton.newton(self.problem, b)

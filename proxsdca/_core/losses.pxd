@@ -12,6 +12,7 @@ from .term cimport Term
 cdef class Loss(Term):
     cdef readonly bint classification   # y is -1 or +1
     cdef readonly double target_min     # y below this is refused
+    cdef readonly bint quadratic        # phi* is a quadratic inside its domain, but for kinks
     # For formulas that are written in Python: which of them there are, the domains of b that were
     # asked for, and the first exception in each thread, as the loop cannot raise it.
     cdef bint python

@@ -15,7 +15,7 @@ from .notes import note
 
 from cpython.object cimport PyObject_GenericSetAttr
 from libc.float cimport DBL_MIN
-from libc.math cimport INFINITY, NAN
+from libc.math cimport INFINITY, NAN, log
 
 from .numeric cimport (
     default_conjugate_size, default_conjugate_sizes, default_value_size, default_value_sizes,
@@ -300,6 +300,16 @@ cdef class Loss(Term):
             new = self.answer("exact_step", (b, m, y, q))
         return new if new != new else clip(new, self.lower(y), self.upper(y))
 
+    # Inside its domain, phi*(-b) is -y b + gamma b^2 / 2 for most losses.
+
+    cdef double conj_slope(self, double y, double b) noexcept nogil:
+        return self.gamma * b - y if self.quadratic else NAN
+
+    cdef double conj_curve(self, double y, double b) noexcept nogil:
+        if not self.quadratic:
+            return NAN
+        return self.gamma if self.lower(y) < b < self.upper(y) else INFINITY
+
     # Compiled formulas have the defaults of a term for what follows.
 
     cdef double lower(self, double y) noexcept nogil:
@@ -501,6 +511,7 @@ cdef class Hinge(Loss):
     """phi(z) = max(0, 1 - y z); phi*(-b) = -y b for 0 <= y b <= 1. L = 1."""
 
     def __init__(self):
+        self.quadratic = True
         self.lipschitz = 1
         self.classification = True
 
@@ -515,6 +526,7 @@ cdef class SmoothHinge(Loss):
     parameters = ("gamma",)
 
     def __init__(self, gamma=1.0):
+        self.quadratic = True
         self.gamma = _number("gamma", gamma, 0, INFINITY)
         self.lipschitz = 1
         self.classification = True
@@ -524,6 +536,7 @@ cdef class SquaredHinge(Loss):
     """phi(z) = max(0, 1 - y z)^2; phi*(-b) = -y b + b^2 / 4 for y b >= 0. gamma = 1/2."""
 
     def __init__(self):
+        self.quadratic = True
         self.gamma = 0.5
         self.classification = True
 
@@ -539,11 +552,19 @@ cdef class Logistic(Loss):
         self.lipschitz = 1
         self.classification = True
 
+    cdef double conj_slope(self, double y, double b) noexcept nogil:
+        return y * log(y * b / (1 - y * b))
+
+    cdef double conj_curve(self, double y, double b) noexcept nogil:
+        cdef double t = y * b
+        return 1 / (t * (1 - t)) if 0 < t < 1 else INFINITY
+
 
 cdef class Squared(Loss):
     """phi(z) = (z - y)^2 / 2; phi*(-b) = b^2 / 2 - y b. gamma = 1."""
 
     def __init__(self):
+        self.quadratic = True
         self.gamma = 1
 
 
@@ -551,6 +572,7 @@ cdef class Absolute(Loss):
     """phi(z) = |z - y|; phi*(-b) = -y b for |b| <= 1. L = 1."""
 
     def __init__(self):
+        self.quadratic = True
         self.lipschitz = 1
 
 
@@ -563,6 +585,7 @@ cdef class Quantile(Loss):
     parameters = ("tau",)
 
     def __init__(self, tau=0.5):
+        self.quadratic = True
         self.tau = _number("tau", tau, 0, 1)
         self.lipschitz = max(self.tau, 1 - self.tau)
 
@@ -575,6 +598,13 @@ cdef class EpsilonInsensitive(Loss):
     def __init__(self, eps=0.1):
         self.eps = _number("eps", eps, 0, INFINITY, closed=True)
         self.lipschitz = 1
+        self.quadratic = True
+
+    cdef double conj_slope(self, double y, double b) noexcept nogil:
+        return (self.eps if b > 0 else -self.eps) - y
+
+    cdef double conj_curve(self, double y, double b) noexcept nogil:
+        return 0.0 if -1 < b < 1 and (b != 0 or self.eps == 0) else INFINITY
 
 
 cdef class Huber(Loss):
@@ -586,6 +616,7 @@ cdef class Huber(Loss):
     parameters = ("delta",)
 
     def __init__(self, delta=1.0):
+        self.quadratic = True
         self.delta = self.lipschitz = _number("delta", delta, 0, INFINITY)
         self.gamma = 1
 

@@ -4,10 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .duals import Duals
+from .equations import Equations
 from .rows import Rows
 from .vector_losses import VectorLoss
 
-class Newton:
+class Newton(Equations):
     def __init__(
         self,
         rows: Rows,
@@ -21,8 +22,6 @@ class Newton:
     def blocked_for(d: int, width: int) -> bool: ...
     @property
     def entries(self) -> int: ...
-    @property
-    def dim(self) -> int: ...
     @property
     def touched(self) -> int: ...
     @property
@@ -40,8 +39,6 @@ class Newton:
         out: Duals | None,
     ) -> tuple[float, float, float]: ...
     def curve(self, beta: Duals, mu: float, precondition: bool) -> None: ...
-    def product(self, x: NDArray[np.float64], out: NDArray[np.float64]) -> None: ...
-    def precondition(self, r: NDArray[np.float64], out: NDArray[np.float64]) -> None: ...
     def ascend_faces(
         self,
         alpha: Duals,
@@ -50,8 +47,5 @@ class Newton:
         accuracy: float,
         passes_left: Callable[[], int],
     ) -> bool: ...
-    def solve(
-        self, gradient: NDArray[np.float64], x: NDArray[np.float64], accuracy: float, most: int
-    ) -> int: ...
 
 def product(x: NDArray[np.float64], y: NDArray[np.float64]) -> float: ...

@@ -20,10 +20,11 @@ The faces that alpha is on, for the multiclass hinge where d is large: `ascend_f
 
 import numpy as np
 
-from libc.math cimport fmax, sqrt
+from libc.math cimport fmax
 from libc.string cimport memcpy
 
 from .blocks cimport margins, total
+from .equations cimport Equations, factorise, inner, substitute
 from .duals cimport Duals
 from .regs cimport L2Map
 from .rows cimport (
@@ -56,7 +57,7 @@ cdef extern from *:
     const double NOTHING "PROXSDCA_NOTHING"
 
 
-cdef class Newton:
+cdef class Newton(Equations):
     """The passes over X.
 
     Parameters
@@ -75,7 +76,6 @@ cdef class Newton:
     cdef Duals shape
     cdef double lam, mu
     cdef bint explicit, blocked
-    cdef readonly Py_ssize_t dim        # numbers in w
     cdef readonly Py_ssize_t touched    # nonzeros read
     cdef readonly Py_ssize_t free       # examples with curvature
     cdef readonly double rebuild        # how many steps of `solve` a preconditioner costs
@@ -231,37 +231,6 @@ cdef class Newton:
         else:
             for j in range(self.dim):
                 self.blocks[j] += self.lam
-
-    def solve(self, const double[::1] gradient, double[::1] x, double accuracy, Py_ssize_t most):
-        """x = -H^-1 gradient, to a part of its size in the preconditioner's norm.
-
-        Returns the number of steps of the method of conjugate gradients.
-        """
-        cdef Py_ssize_t j, step = 0, dim = self.dim
-        cdef double[::1] r = np.negative(gradient)
-        cdef double[::1] p = np.zeros(dim)
-        cdef double[::1] Hp = np.zeros(dim)
-        cdef double[::1] z = np.zeros(dim)
-        cdef double rz, last, first, bend, a
-        x[:] = 0
-        self.precondition(r, z)
-        p[:] = z
-        rz = first = inner(&r[0], &z[0], dim)
-        while step < most and rz > accuracy * accuracy * first and rz > 0:
-            self.product(p, Hp)
-            bend = inner(&p[0], &Hp[0], dim)
-            if not bend > 0:
-                break
-            a = rz / bend
-            for j in range(dim):
-                x[j] += a * p[j]
-                r[j] -= a * Hp[j]
-            self.precondition(r, z)
-            last, rz = rz, inner(&r[0], &z[0], dim)
-            for j in range(dim):
-                p[j] = z[j] + rz / last * p[j]
-            step += 1
-        return step
 
     def product(self, const double[::1] x, double[::1] out):
         """out = H x = lam x + 1/n sum_i s_i X_i J_i X_i^T x."""
@@ -616,22 +585,6 @@ def product(const double[::1] x, const double[::1] y):
     return inner(&x[0], &y[0], x.shape[0])
 
 
-cdef double inner(const double* x, const double* y, Py_ssize_t count) noexcept nogil:
-    """x^T y, in four partial sums."""
-    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
-    cdef Py_ssize_t j = 0
-    while j + 4 <= count:
-        s0 += x[j] * y[j]
-        s1 += x[j + 1] * y[j + 1]
-        s2 += x[j + 2] * y[j + 2]
-        s3 += x[j + 3] * y[j + 3]
-        j += 4
-    while j < count:
-        s0 += x[j] * y[j]
-        j += 1
-    return (s0 + s1) + (s2 + s3)
-
-
 cdef void centre(double* w, Py_ssize_t d, Py_ssize_t k) noexcept nogil:
     """Make the columns of w add up to 0."""
     cdef Py_ssize_t j, c
@@ -645,27 +598,3 @@ cdef void centre(double* w, Py_ssize_t d, Py_ssize_t k) noexcept nogil:
         mean /= k
         for c in range(k):
             w[j * k + c] -= mean
-
-
-cdef void factorise(double* A, Py_ssize_t d, double lam) noexcept nogil:
-    """The lower triangle of A becomes L with L L^T = A + lam I."""
-    cdef Py_ssize_t i, j
-    cdef double x
-    for i in range(d):
-        for j in range(i + 1):
-            x = A[i * d + j] - inner(A + i * d, A + j * d, j)
-            if j < i:
-                A[i * d + j] = x / A[j * d + j]
-            else:
-                A[i * d + i] = sqrt(fmax(x + lam, lam))
-
-
-cdef void substitute(const double* L, Py_ssize_t d, double* x) noexcept nogil:
-    """x = (L L^T)^-1 x."""
-    cdef Py_ssize_t i, j
-    for i in range(d):
-        x[i] = (x[i] - inner(L + i * d, x, i)) / L[i * d + i]
-    for i in range(d - 1, -1, -1):
-        x[i] /= L[i * d + i]
-        for j in range(i):
-            x[j] -= L[i * d + j] * x[i]

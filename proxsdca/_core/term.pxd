@@ -24,6 +24,11 @@ cdef class Term:
     cdef double lower(self, double y) noexcept nogil
     cdef double upper(self, double y) noexcept nogil
 
+    # The first and second derivative of b -> phi*(-b), the latter infinite at kinks and at the ends
+    # of the domain; NaN where they are not known.
+    cdef double conj_slope(self, double y, double b) noexcept nogil
+    cdef double conj_curve(self, double y, double b) noexcept nogil
+
     # phi and phi* with every summand's absolute value: what their rounding is relative to.
     cdef double phi_size(self, double y, double z) noexcept nogil
     cdef double conj_size(self, double y, double a) noexcept nogil

@@ -24,6 +24,12 @@ cdef class Term:
     cdef double upper(self, double y) noexcept nogil:
         return INFINITY
 
+    cdef double conj_slope(self, double y, double b) noexcept nogil:
+        return NAN
+
+    cdef double conj_curve(self, double y, double b) noexcept nogil:
+        return NAN
+
     cdef double phi_size(self, double y, double z) noexcept nogil:
         return fabs(self.phi(y, z))
 

@@ -1,0 +1,46 @@
+"""H x = -gradient, for an H that can be multiplied with."""
+
+import numpy as np
+
+
+cdef class Equations:
+    """What has `product`, the one with H, and `precondition`, by what H is near to."""
+
+    def product(self, const double[::1] x, double[::1] out):
+        """out = H x."""
+        raise NotImplementedError
+
+    def precondition(self, const double[::1] r, double[::1] out):
+        """out = M^-1 r."""
+        raise NotImplementedError
+
+    def solve(self, const double[::1] gradient, double[::1] x, double accuracy, Py_ssize_t most):
+        """x = -H^-1 gradient, to a part of its size in the preconditioner's norm.
+
+        Returns the number of steps of the method of conjugate gradients.
+        """
+        cdef Py_ssize_t j, step = 0, dim = self.dim
+        cdef double[::1] r = np.negative(gradient)
+        cdef double[::1] p = np.zeros(dim)
+        cdef double[::1] Hp = np.zeros(dim)
+        cdef double[::1] z = np.zeros(dim)
+        cdef double rz, last, first, bend, a
+        x[:] = 0
+        self.precondition(r, z)
+        p[:] = z
+        rz = first = inner(&r[0], &z[0], dim)
+        while step < most and rz > accuracy * accuracy * first and rz > 0:
+            self.product(p, Hp)
+            bend = inner(&p[0], &Hp[0], dim)
+            if not bend > 0:
+                break
+            a = rz / bend
+            for j in range(dim):
+                x[j] += a * p[j]
+                r[j] -= a * Hp[j]
+            self.precondition(r, z)
+            last, rz = rz, inner(&r[0], &z[0], dim)
+            for j in range(dim):
+                p[j] = z[j] + rz / last * p[j]
+            step += 1
+        return step

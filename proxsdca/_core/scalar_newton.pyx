@@ -1,0 +1,345 @@
+"""Second-order ascent for losses of one margin with g(w) = |w|^2 / 2: the passes over X.
+
+As in newton.pyx, a proximal step on the dual,
+
+    max over alpha of D(alpha) - mu/2 1/n sum_i s_i (b_i - b0_i)^2,   b_i = alpha_i / s_i,
+
+has the smooth primal
+
+    F(w) = lam/2 |w|^2
+           + 1/n sum_i s_i max_b [-b x_i^T w - phi*(-b) - mu/2 (b - b0_i)^2],
+
+whose inner solutions are the steps of Option I with q = mu, and whose Hessian is lam I + 1/n sum_i
+s_i x_i x_i^T / (c_i + mu) with the second derivatives c_i of phi*(-b) at them: only examples inside
+the domain count.  For a smooth loss mu = 0 does, and F is P itself.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.string cimport memcpy
+
+from .equations cimport Equations, factorise, inner, substitute
+from .losses cimport clip
+from .regs cimport L2Map
+from .rows cimport (
+    AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, Strided32, Strided64,
+    axpy, column, dot, span, value,
+)
+from .signals cimport PATIENCE, poll
+from .sums cimport Sum, add, result
+from .term cimport Term
+
+
+cdef enum:
+    WIDEST = 600                    # columns, up to which the preconditioner is H itself ...
+    MOST_WORK = 2_000_000_000       # ... if it takes no more products than this
+    MOST_STEPS = 50                 # of conjugate gradients along faces
+    SHORTEST = 6                    # halvings of a step along faces
+    TASK_MARGINS = 1
+    TASK_GATHER = 2
+    TASK_SCATTER = 3
+    TASK_BLOCK = 4
+
+
+cdef class ScalarNewton(Equations):
+    """The passes over X.
+
+    Parameters
+    ----------
+    rows, term, target, weight
+        As in `Epoch`; the term has a `conj_curve`.
+    lam : float
+    """
+
+    cdef Rows rows
+    cdef Term term
+    cdef L2Map plain
+    cdef const double[::1] target, weight
+    cdef double lam
+    cdef bint blocked
+    cdef readonly Py_ssize_t touched    # nonzeros read
+    cdef readonly Py_ssize_t free       # examples with curvature
+    cdef readonly double rebuild        # how many steps of `solve` a preconditioner costs
+    # The curvature of the free examples: which they are, and s_i / (n (c_i + mu)).
+    cdef Py_ssize_t[::1] example
+    cdef double[::1] bend, at, block
+
+    def __init__(self, Rows rows, Term term, const double[::1] target, weight, double lam):
+        self.rows, self.term, self.plain = rows, term, L2Map()
+        self.target, self.weight, self.lam = target, weight, lam
+        self.dim = rows.d
+        self.blocked = ScalarNewton.blocked_for(rows.d, rows.nnz)
+        self.example = np.empty(rows.n, np.intp)
+        self.bend, self.at = np.empty(rows.n), np.empty(rows.n)
+
+    @staticmethod
+    def blocked_for(Py_ssize_t d, Py_ssize_t nnz):
+        """Whether the preconditioner is H itself."""
+        return d <= WIDEST and 0.5 * d * nnz <= MOST_WORK
+
+    @property
+    def entries(self):
+        """Numbers in all z together."""
+        return self.rows.n
+
+    def margins(self, const double[::1] w, double[::1] z):
+        """z = X w."""
+        self._pass(TASK_MARGINS, w, z)
+
+    def respond(self, const double[::1] z, dz, double t, const double[::1] base, double mu, out):
+        """The alpha that attain the losses at z + t dz, into `out` where that is not None.
+
+        Returns
+        -------
+        smooth : float
+            The mean of the smoothed losses.
+        loss, conjugate : float
+            The means of s_i phi and of s_i phi*.
+        """
+        cdef const double[::1] direction = dz
+        cdef double[::1] alpha = out
+        cdef Py_ssize_t i, n = self.rows.n
+        cdef double s = 1, y, m, b, old, phi, conj, smoothed
+        cdef Sum smooth = Sum(0, 0, 0, 0), loss = Sum(0, 0, 0, 0), conjugate = Sum(0, 0, 0, 0)
+        with nogil:
+            for i in range(n):
+                if self.weight is not None:
+                    s = self.weight[i]
+                    if s == 0:
+                        continue
+                y = self.target[i]
+                m = z[i] if direction is None else z[i] + t * direction[i]
+                phi = smoothed = self.term.phi(y, m)
+                add(&loss, s * phi)
+                if mu > 0:
+                    old = base[i] / s
+                    b = self.term.best(y, old, m, mu)
+                    conj = self.term.phi_conj(y, -b)
+                    smoothed = -b * m - conj - 0.5 * mu * (b - old) * (b - old)
+                    add(&conjugate, s * conj)
+                elif alpha is not None:
+                    b = -self.term.phi_slope(y, m)
+                    add(&conjugate, s * self.term.phi_conj(y, -b))
+                add(&smooth, s * smoothed)
+                if alpha is not None:
+                    alpha[i] = s * b
+                if i % PATIENCE == PATIENCE - 1:
+                    poll()
+        return result(&smooth) / n, result(&loss) / n, result(&conjugate) / n
+
+    def curve(self, const double[::1] alpha, double mu, bint precondition):
+        """Take the Hessian at this alpha, and make a preconditioner of it if that is asked for."""
+        cdef Py_ssize_t i, j, count = 0, d = self.dim, n = self.rows.n
+        cdef double s = 1, c
+        for i in range(n):
+            if self.weight is not None:
+                s = self.weight[i]
+                if s == 0:
+                    continue
+            c = self.term.conj_curve(self.target[i], alpha[i] / s) + mu
+            if 0 < c < INFINITY:
+                self.example[count], self.bend[count] = i, s / (n * c)
+                count += 1
+        self.free = count
+        if not precondition:
+            return
+        self.block = np.zeros(d * d if self.blocked else d)
+        self._pass(TASK_BLOCK, None, self.block)
+        if self.blocked:
+            factorise(&self.block[0], d, self.lam)
+            # beside two passes over the free examples, and two triangles
+            self.rebuild = (0.5 * d * count * self.rows.nnz / n + d * <double>d * d / 6) / (
+                2.0 * count * self.rows.nnz / n + <double>d * d + 1)
+        else:
+            for j in range(d):
+                self.block[j] += self.lam
+            self.rebuild = 1
+
+    def product(self, const double[::1] x, double[::1] out):
+        cdef Py_ssize_t f, j
+        for j in range(self.dim):
+            out[j] = self.lam * x[j]
+        self._pass(TASK_GATHER, x, self.at)
+        for f in range(self.free):
+            self.at[f] *= self.bend[f]
+        self._pass(TASK_SCATTER, self.at, out)
+
+    def precondition(self, const double[::1] r, double[::1] out):
+        cdef Py_ssize_t j
+        memcpy(&out[0], &r[0], self.dim * sizeof(double))
+        if self.blocked:
+            substitute(&self.block[0], self.dim, &out[0])
+        else:
+            for j in range(self.dim):
+                out[j] /= self.block[j]
+
+    def ascend_faces(self, double[::1] alpha, double[::1] v, const double[::1] curvature,
+                     double accuracy, passes_left):
+        """Raise D along the alpha_i that are inside their domain, for phi* a quadratic there.
+
+        n D(alpha + p) is quadratic in p then: conjugate gradients go towards its maximum, and what
+        leaves the domain is projected back, by shorter steps until the dual has risen.
+
+        Parameters
+        ----------
+        alpha : (n,) array
+            Overwritten where the dual rises.
+        v : (d,) array
+            v(alpha), overwritten likewise.
+        curvature : (n,) array
+            |x_i|^2 / (lambda n).
+        accuracy : float
+            The part of the gradient that may be left.
+        passes_left : callable
+            How many passes over X there is time for.
+
+        Returns
+        -------
+        bool
+            Whether the dual has risen.
+        """
+        cdef Py_ssize_t i, f, step = 0, n = self.rows.n
+        cdef double s = 1, c, bend, rz, last, first, a, t = 1
+        self.free = 0
+        for i in range(n):
+            if self.weight is not None:
+                s = self.weight[i]
+            c = self.term.conj_curve(self.target[i], alpha[i] / s) if s > 0 else INFINITY
+            if c < INFINITY and curvature[i] > 0:
+                self.example[self.free], self.bend[self.free] = i, c / s
+                self.free += 1
+        if self.free == 0:
+            return False
+        cdef double[::1] r = np.empty(self.free)
+        cdef double[::1] z = np.empty(self.free)
+        cdef double[::1] p = np.empty(self.free)
+        cdef double[::1] direction = np.zeros(self.free)
+        cdef double[::1] wide = np.empty(self.dim)
+        self._pass(TASK_GATHER, v, self.at)
+        for f in range(self.free):
+            i = self.example[f]
+            if self.weight is not None:
+                s = self.weight[i]
+            r[f] = -(self.term.conj_slope(self.target[i], alpha[i] / s) + self.at[f])
+            p[f] = z[f] = r[f] / (self.bend[f] + curvature[i])
+        rz = first = inner(&r[0], &z[0], self.free)
+        while step < MOST_STEPS and rz > accuracy * accuracy * first and passes_left() > 4:
+            self.spread(p, wide)
+            self._pass(TASK_GATHER, wide, self.at)
+            bend = 0
+            for f in range(self.free):
+                self.at[f] += self.bend[f] * p[f]
+                bend += self.at[f] * p[f]
+            if not bend > 0:
+                break
+            a = rz / bend
+            for f in range(self.free):
+                direction[f] += a * p[f]
+                r[f] -= a * self.at[f]
+                z[f] = r[f] / (self.bend[f] + curvature[self.example[f]])
+            last, rz = rz, inner(&r[0], &z[0], self.free)
+            for f in range(self.free):
+                p[f] = z[f] + rz / last * p[f]
+            step += 1
+        for step in range(SHORTEST):
+            if self.rise(alpha, v, direction, t, p, wide) > 0:
+                for f in range(self.free):
+                    alpha[self.example[f]] = p[f]
+                for i in range(self.dim):
+                    v[i] += wide[i]
+                return True
+            t *= 0.5
+        return False
+
+    cdef int spread(self, const double[::1] p, double[::1] wide) except -1:
+        """wide = 1/(lambda n) sum_i x_i p_i over the free examples."""
+        cdef Py_ssize_t j
+        wide[:] = 0
+        self._pass(TASK_SCATTER, p, wide)
+        for j in range(self.dim):
+            wide[j] /= self.lam * self.rows.n
+        return 0
+
+    cdef double rise(self, const double[::1] alpha, const double[::1] v,
+                     const double[::1] direction, double t, double[::1] new,
+                     double[::1] wide) except? -1:
+        """n times the rise of D by a step of length t, projected into the domain.
+
+        Writes the new alpha_i of the free examples, and the change of v.
+        """
+        cdef Py_ssize_t i, f, j
+        cdef double s = 1, y, old, b
+        cdef Sum total = Sum(0, 0, 0, 0)
+        for f in range(self.free):
+            i = self.example[f]
+            if self.weight is not None:
+                s = self.weight[i]
+            y, old = self.target[i], alpha[i] / s
+            b = clip(old + t * direction[f] / s, self.term.lower(y), self.term.upper(y))
+            add(&total, s * (self.term.phi_conj(y, -old) - self.term.phi_conj(y, -b)))
+            new[f] = s * b
+            self.at[f] = new[f] - alpha[i]
+        self.spread(self.at, wide)
+        for j in range(self.dim):
+            add(&total, -(v[j] + 0.5 * wide[j]) * wide[j] * self.lam * self.rows.n)
+        return result(&total)
+
+    def _pass(self, int task, vector, double[::1] out):
+        cdef const double[::1] x = vector
+        cdef Rows rows = self.rows
+        if isinstance(rows, CSR32i32):
+            visit(self, <CSR32i32>rows, task, x, out)
+        elif isinstance(rows, CSR64i32):
+            visit(self, <CSR64i32>rows, task, x, out)
+        elif isinstance(rows, CSR32i64):
+            visit(self, <CSR32i64>rows, task, x, out)
+        elif isinstance(rows, CSR64i64):
+            visit(self, <CSR64i64>rows, task, x, out)
+        elif isinstance(rows, Dense32):
+            visit(self, <Dense32>rows, task, x, out)
+        elif isinstance(rows, Dense64):
+            visit(self, <Dense64>rows, task, x, out)
+        elif isinstance(rows, Strided32):
+            visit(self, <Strided32>rows, task, x, out)
+        else:
+            visit(self, <Strided64>rows, task, x, out)
+
+
+cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
+               double[::1] out) except -1:
+    """One pass over all rows, or over the free ones."""
+    cdef Py_ssize_t f, i, e, at, b, first, count, d = rows.d, unseen = 0, touched = 0
+    cdef Py_ssize_t visits = rows.n if task == TASK_MARGINS else state.free
+    cdef double entry
+    cdef double[::1] dense = np.zeros(d if task == TASK_BLOCK and state.blocked else 1)
+    with nogil:
+        for f in range(visits):
+            i = f if task == TASK_MARGINS else state.example[f]
+            count = span(rows, i, &first)
+            touched += count
+            if task == TASK_MARGINS or task == TASK_GATHER:
+                out[f] = dot(rows, i, state.plain, &x[0])
+            elif task == TASK_SCATTER:
+                axpy(rows, i, x[f], state.plain, &out[0], NULL, 0)
+            elif not state.blocked:
+                for e in range(count):
+                    entry = value(rows, first, e)
+                    out[column(rows, first, e)] += state.bend[f] * entry * entry
+            else:
+                for e in range(count):
+                    dense[column(rows, first, e)] += value(rows, first, e)
+                for e in range(count):
+                    at = column(rows, first, e)
+                    entry = state.bend[f] * value(rows, first, e)
+                    for b in range(at + 1):
+                        out[at * d + b] += entry * dense[b]
+                for e in range(count):
+                    dense[column(rows, first, e)] = 0
+                unseen += count * d // 2
+            unseen += count + 1
+            if unseen > 4 * PATIENCE:
+                unseen = 0
+                poll()
+    state.touched += touched
+    return 0
