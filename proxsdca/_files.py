@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -41,6 +42,16 @@ def atomic(path: Any, keep: Any = None) -> Iterator[BinaryIO]:
             os.unlink(temporary)
         raise
     _sync_folder(folder or ".")
+
+
+def clear(path: Any) -> None:
+    """Remove what processes that were killed while they wrote `path` have left beside it."""
+    folder, name = os.path.split(os.fspath(path))
+    left = re.compile(rf"\.{re.escape(name)}\.[a-z0-9_]{{8}}\.tmp")
+    with contextlib.suppress(OSError), os.scandir(folder or ".") as entries:
+        for entry in entries:
+            if left.fullmatch(entry.name):
+                os.unlink(entry.path)
 
 
 def _keep(path: str, kept: str) -> None:

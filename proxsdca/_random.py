@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ._checkpoint import overwrite
 from ._core.order import Stream, alias_table
 
 Seed: TypeAlias = "int | np.random.SeedSequence | np.random.Generator | None"
@@ -70,11 +71,13 @@ class Order:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from a state, of an order of the same name and rows."""
-        for name, values in state.items():
-            largest = len(self._rows) - 1 if name == "_alias" else int(self._rows.max(initial=0))
-            if len(values) and not (values.min() >= 0 and values.max() <= largest):
-                raise ValueError(f"{name[1:]} are not those of {len(self._rows)} rows")
-            np.copyto(getattr(self, name), values)
+        count = len(self._rows)
+        largest = {"_visits": self._rows.max(initial=0), "_keep": 1, "_alias": count - 1}
+        for name, own in self.state().items():
+            values = state[name]
+            if count and not (values.min() >= 0 and values.max() <= largest[name]):
+                raise ValueError(f"{name[1:]} is not one of {count} rows")
+            overwrite(own, values)
 
     def next(self) -> np.ndarray:
         """The rows of the next epoch; valid until the call after this."""
