@@ -44,7 +44,7 @@ def _update(found: Any, value: Any) -> None:
             _update(found, item)
     elif isinstance(value, dict):
         _update(found, sorted(value.items()))
-    elif hasattr(value, "__array__") and not isinstance(value, np.generic):
+    elif hasattr(type(value), "__array__"):
         array = np.asarray(value)
         found.update(f"{array.dtype.str} {array.shape} ".encode())
         if array.dtype == object:

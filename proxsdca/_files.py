@@ -64,7 +64,11 @@ def _keep(path: str, kept: str) -> None:
     except OSError:  # a file system without links: for an instant only `kept` is there
         os.replace(path, kept)
     else:
-        os.replace(link, kept)
+        try:
+            os.replace(link, kept)
+        finally:  # where it failed, or `kept` was the same file already
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(link)
 
 
 def _umask() -> int:
