@@ -38,7 +38,9 @@ COUNTS = (
     "epochs", "steps", "cursor", "touched", "touched_certifying", "visited", "certified_steps",
     "plain_epochs", "stalled",
 )  # fmt: skip
-SCHEDULED = {"may_end_early": bool, "certificates": index, "last_epoch": index, "correction": float}
+SCHEDULED: dict[str, Callable[[Any], Any]] = {
+    "may_end_early": bool, "certificates": index, "last_epoch": index, "correction": float,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
