@@ -54,7 +54,7 @@ class Order:
         self, name: str, rows: np.ndarray, stream: Stream, p: np.ndarray | None = None
     ) -> None:
         self._name, self._stream, self._rows = name, stream, rows
-        self._visits = rows if name in ("permutation", "cyclic") else np.empty_like(rows)
+        self._visits = rows if name in ("permutation", "cyclic") else np.zeros_like(rows)
         self._all = len(rows) == 0 or rows[-1] == len(rows) - 1  # as rows ascend, from 0 on
         if p is not None and len(p):
             self._keep, self._alias = np.empty_like(p), np.empty(len(p), np.intp)

@@ -30,7 +30,7 @@ from scipy import sparse
 from test_compiled_losses import through_ctypes
 
 import proxsdca
-from proxsdca import _checkpoint, _container, _loop, _newton, losses, regularizers
+from proxsdca import _checkpoint, _container, _loop, _newton, _random, losses, regularizers
 from proxsdca._checkpoint import Checkpoint, CheckpointWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
@@ -238,6 +238,7 @@ SPECIAL = {
         {"reg": regularizers.L1(l1_weights=np.arange(1, 9)), "fit_intercept": True},
     ),
     "screening": (make("squared", "l1", n=30, d=80), {"sigma": 0.05, "fit_intercept": True}),
+    "screening with draws": (make("squared", "l1", d=80), {"sigma": 0.05, "order": "uniform"}),
     "a single row that is drawn": (make("squared", n=1), {"order": "importance"}),
     "ascents on all of alpha": (vector_problems.make("softmax", n=60, lam=1e-6), {"tol": 1e-9}),
     "ascents with a hinge": (
@@ -307,6 +308,14 @@ def test_a_state_in_mid_epoch_is_one_of_its_visits(tmp_path, monkeypatch):
         seen.add(counts["cursor"])
         assert bits(case.solve(checkpoint=path, resume=True, tol=1e-6, max_epochs=3)) == bits(whole)
     assert len(seen) == 40
+
+
+def test_an_order_that_has_drawn_nothing_yet_goes_on(monkeypatch):
+    """Screening makes a new one after the last epoch; memory may hold anything before."""
+    monkeypatch.setattr(np, "empty_like", lambda array: np.full_like(array, -7))
+    for name in _random.ORDERS:
+        order = _random.Order(name, np.array([0, 2, 5]), _random.stream(0), np.ones(3))
+        order.restore(order.state())
 
 
 # --------------------------------------------------------------------------------- what differs
@@ -773,8 +782,8 @@ def test_a_state_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
 
 # -------------------------------------------------------------------------------------- kill -9
 
-LARGE = make("hinge", "l1l2", n=4000, d=40, seed=3, lam=1e-4)
-LONG = {"tol": 1e-9, "max_epochs": 25, "output": "random", "T0": 20_000}
+LARGE = make("hinge", "l1l2", n=1000, d=40, seed=3, lam=1e-4)
+LONG = {"tol": 1e-9, "max_epochs": 20, "output": "random", "T0": 5_000}
 
 
 def child(action) -> int:
@@ -809,7 +818,7 @@ def real(monkeypatch):
 
 def test_kill_9_at_random_instants(tmp_path, campaign, monkeypatch):
     """Killed and resumed until it comes to its end, again and again."""
-    monkeypatch.setattr(_loop, "CHUNK", 20_000)
+    monkeypatch.setattr(_loop, "CHUNK", 10_000)
     path, end = tmp_path / "state", tmp_path / "end"
     whole = bits(LARGE.solve(**LONG))
 
