@@ -344,9 +344,11 @@ class Run:
         overwrite(self.active, saved["active"])
         self._new_order()
         self.order.restore(saved["order"])
+        self.plan.stream.restore(saved["stream"])
         if not 0 <= self.cursor < max(1, self.visits):
             raise ValueError(f"an epoch has {self.visits} visits, {self.cursor} have been made")
-        self.plan.stream.restore(saved["stream"])
+        if not (self.steps <= self.output.pause and max(self.epochs, self.steps) < 2**62):
+            raise ValueError(f"it has {self.epochs} epochs and {self.steps} steps")
 
     def _checkpoint(self) -> None:
         """Save the state, if it is time to; the clock decides when, and nothing else."""
