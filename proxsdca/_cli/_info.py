@@ -72,7 +72,7 @@ def _saved(name: str) -> dict[str, Any]:
     if content.kind == "Checkpoint":
         run, state = content.value["run"], content.value["state"]
         settings = {key: value for key, value in run.items() if not key.endswith("*")}
-        return {**head, "epochs": state["numbers"]["epochs"], "seconds": state["seconds"],
+        return {**head, "epochs": state["counts"]["epochs"], "seconds": state["seconds"],
                 **settings}  # fmt: skip
     if content.kind != "Result":
         return head
