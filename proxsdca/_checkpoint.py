@@ -19,6 +19,7 @@ from . import _container, _files, _validate
 from ._container import Damaged
 
 logger = logging.getLogger("proxsdca")
+logger.addHandler(logging.NullHandler())  # who wants to hear it adds another
 
 PREVIOUS = ".previous"  # what is added to the path of the generation before
 
@@ -95,6 +96,7 @@ class Checkpoint:
     def __init__(self, path: Any, every: float, run: dict[str, Any], resume: bool) -> None:
         self.path, self.every, self._run = path, every, run
         self._worth_keeping = True  # whether the newest generation is; a damaged one is not
+        self._told = ""  # what was last said of a failure, once for each reason
         self.found: Any = self._find() if resume else None
         self._next = time.perf_counter() + every
 
@@ -111,7 +113,10 @@ class Checkpoint:
             _container.save(self.path, "Checkpoint", value, keep=keep)
             self._worth_keeping = True
         except (OSError, MemoryError) as error:
-            _tell(f"checkpoint {self.path}: it could not be written ({error}); the run goes on")
+            message = f"checkpoint {self.path}: it could not be written ({error}); the run goes on"
+            if message != self._told:
+                _tell(message)
+            self._told = message
         self._next = time.perf_counter() + self.every
 
     def _find(self) -> Any:
