@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 import warnings
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from . import _container, _files, _validate
 from ._container import Damaged
 
 logger = logging.getLogger("proxsdca")
+logger.addHandler(logging.NullHandler())  # who wants to hear it adds another
 
 PREVIOUS = ".previous"  # what is added to the path of the generation before
 
@@ -43,11 +45,27 @@ def _update(found: Any, value: Any) -> None:
             _update(found, item)
     elif isinstance(value, dict):
         _update(found, sorted(value.items()))
-    elif isinstance(value, np.ndarray) and value.dtype != object:
-        found.update(f"{value.dtype.str} {value.shape} ".encode())
-        found.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
-    else:
-        found.update(f"{type(value).__name__} {value!r} ".encode())
+    elif hasattr(type(value), "__array__"):
+        array = np.asarray(value)
+        found.update(f"{array.dtype.str} {array.shape} ".encode())
+        if array.dtype == object:
+            _update(found, array.ravel().tolist())
+        else:
+            found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    else:  # an address says nothing in another process
+        shown = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+        found.update(f"{type(value).__name__} {shown} ".encode())
+
+
+def overwrite(array: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The array, with the values of a state, which must be just as many."""
+    if (values.shape, values.dtype) != (array.shape, array.dtype):
+        raise ValueError(
+            f"it has {values.dtype} of shape {values.shape} in the place of {array.dtype} of "
+            f"shape {array.shape}"
+        )
+    np.copyto(array, values)
+    return array
 
 
 class Checkpoint:
@@ -77,7 +95,8 @@ class Checkpoint:
 
     def __init__(self, path: Any, every: float, run: dict[str, Any], resume: bool) -> None:
         self.path, self.every, self._run = path, every, run
-        _files.clean(path)
+        self._worth_keeping = True  # whether the newest generation is; a damaged one is not
+        self._told = ""  # what was last said of a failure, once for each reason
         self.found: Any = self._find() if resume else None
         self._next = time.perf_counter() + every
 
@@ -89,14 +108,21 @@ class Checkpoint:
     def save(self, state: dict[str, Any]) -> None:
         """Write a state; where that fails, say so and leave what is there."""
         value = {"run": self._run, "state": state}
+        keep = self.path + PREVIOUS if self._worth_keeping else None
         try:
-            _container.save(self.path, "Checkpoint", value, keep=self.path + PREVIOUS)
+            _container.save(self.path, "Checkpoint", value, keep=keep)
+            self._worth_keeping = True
         except (OSError, MemoryError) as error:
-            _tell(f"checkpoint {self.path}: it could not be written ({error}); the run goes on")
+            message = f"checkpoint {self.path}: it could not be written ({error}); the run goes on"
+            if message != self._told:
+                _tell(message)
+            self._told = message
         self._next = time.perf_counter() + self.every
 
     def _find(self) -> Any:
         """The state in the newest file that can be read."""
+        for path in (self.path, self.path + PREVIOUS):
+            _files.clear(path)
         problems = []
         for path in (self.path, self.path + PREVIOUS):
             if not os.path.exists(path):
@@ -108,6 +134,7 @@ class Checkpoint:
                 continue
             for problem in problems:
                 _tell(f"checkpoint {problem}; the one before is taken")
+            self._worth_keeping = not problems
             return self._judged(path, content)
         if problems:
             raise ValueError(f"checkpoint {'; '.join(problems)}")
@@ -122,22 +149,23 @@ class Checkpoint:
                 f"checkpoint {path}: it was written by proxsdca {content.written_by}, this is "
                 f"{version('proxsdca')}, whose bits may differ; warm_start goes on from a result"
             )
-        before = content.value["run"]
-        differences = [
-            _difference(name, before.get(name), self._run.get(name))
-            for name in {**self._run, **before}
-            if before.get(name) != self._run.get(name)
-        ]
+        with self.restoring():
+            before, state = content.value["run"], content.value["state"]
+            differences = [
+                _difference(name, before.get(name), self._run.get(name))
+                for name in {**self._run, **before}
+                if before.get(name) != self._run.get(name)
+            ]
         if differences:
             raise ValueError(f"checkpoint {path} is one of another run: {', '.join(differences)}")
-        return content.value["state"]
+        return state
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
         """Refuse a state that does not fit, whoever made it."""
         try:
             yield
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             raise ValueError(f"checkpoint {self.path}: its state does not fit: {error}") from error
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -55,14 +55,6 @@ def beside(path: str) -> str:
     return os.path.join(folder, f".{name[:50]}.{secrets.token_hex(8)}.tmp")
 
 
-def clean(path: str) -> None:
-    """Remove what processes that were killed have left beside a path."""
-    folder, name = os.path.split(os.path.realpath(path))
-    for left in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name[:50])}.*.tmp")):
-        with contextlib.suppress(OSError):
-            os.unlink(left)
-
-
 def _mode(path: str) -> int | None:
     """The permissions of a file that is there already, and then is a regular one."""
     try:
@@ -76,6 +68,16 @@ def _mode(path: str) -> int | None:
     return stat.S_IMODE(mode)
 
 
+def clear(path: Any) -> None:
+    """Remove what processes that were killed while they wrote `path` have left beside it."""
+    folder, name = os.path.split(os.path.realpath(path))
+    left = re.compile(rf"\.{re.escape(name[:50])}\.[0-9a-f]{{16}}\.tmp")
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if left.fullmatch(entry.name):
+                os.unlink(entry.path)
+
+
 def _keep(path: str, kept: str) -> None:
     """Let `kept` be another name of what `path` is now."""
     link = beside(kept)
@@ -84,7 +86,11 @@ def _keep(path: str, kept: str) -> None:
     except OSError:  # a file system without links: for an instant only `kept` is there
         os.replace(path, kept)
     else:
-        os.replace(link, kept)
+        try:
+            os.replace(link, kept)
+        finally:  # where it failed, or `kept` was the same file already
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(link)
 
 
 def sync_folder(folder: str) -> None:

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from . import _output, _random, _resident, _validate
-from ._checkpoint import Checkpoint
+from ._checkpoint import Checkpoint, overwrite
 from ._core.order import Stream
 from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES
 from ._problem import Certificate, Evaluation, Problem, point_state, restored
@@ -32,12 +33,14 @@ ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 STALLED = 100.0  # times its rounding: a gap that is down to this ...
 PATIENCE = 20  # ... and has not halved for so many certificates will not fall any further
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
-# The numbers of a run, and of its schedule, that a checkpoint has.
-NUMBERS = (
+# The whole numbers of a run, and what its schedule has, that go into a checkpoint.
+COUNTS = (
     "epochs", "steps", "cursor", "touched", "touched_certifying", "visited", "certified_steps",
-    "estimates", "plain_epochs", "lowest", "stalled", "last_epoch",
+    "plain_epochs", "stalled",
 )  # fmt: skip
-SCHEDULED = ("certificates", "last_epoch", "correction")
+SCHEDULED: dict[str, Callable[[Any], Any]] = {
+    "may_end_early": bool, "certificates": index, "last_epoch": index, "correction": float,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -203,10 +206,10 @@ class Best:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        np.copyto(self.w, state["w"])
+        overwrite(self.w, state["w"])
         restored(self.alpha, state["alpha"])
         if state["found"] is not None:
-            primal, dual, error_primal, error_dual = state["found"]
+            primal, dual, error_primal, error_dual = map(float, state["found"])
             self.evaluation = Evaluation(primal, dual, error_primal, error_dual, 1.0, self.alpha)
 
 
@@ -258,9 +261,10 @@ class Run:
         """Set up the loop, and go to where a checkpoint left it or else certify the start."""
         self._set_up()
         checkpoint = self.plan.checkpoint
-        if checkpoint is not None and (saved := checkpoint.found) is not None:
+        if checkpoint is not None and checkpoint.found is not None:
             with checkpoint.restoring():
-                self._restore(saved)
+                self._restore(checkpoint.found)
+            checkpoint.found = None  # it may be large
         elif self.warm or self.side.certifies_first:
             self.certify()
 
@@ -294,7 +298,10 @@ class Run:
             "seconds": self._seconds(),
             "b": point_state(self.b),
             "v": self.v,
-            "numbers": {name: getattr(self, name) for name in NUMBERS},
+            "counts": {name: getattr(self, name) for name in COUNTS},
+            "lowest": self.lowest,
+            "last_epoch": self.last_epoch,
+            "estimates": np.array(self.estimates),
             "schedule": {name: getattr(self.schedule, name) for name in SCHEDULED},
             "history": self.records(),
             "certificate": tuple(self.certificate) if self.history else None,
@@ -311,29 +318,37 @@ class Run:
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Go on from a state."""
-        self.earlier = saved["seconds"]
+        self.earlier = float(saved["seconds"])
         restored(self.b, saved["b"])
-        np.copyto(self.v, saved["v"])
-        for name, value in saved["numbers"].items():
-            setattr(self, name, value)
-        for name, value in saved["schedule"].items():
-            setattr(self.schedule, name, value)
-        self.history = saved["history"].tolist()
-        if saved["certificate"] is not None:
-            self.certificate = Certificate(*saved["certificate"])
-        if saved["pair"] is not None:
+        overwrite(self.v, saved["v"])
+        for name in COUNTS:
+            setattr(self, name, index(saved["counts"][name]))
+        self.lowest, last_epoch = float(saved["lowest"]), saved["last_epoch"]
+        self.last_epoch = None if last_epoch is None else index(last_epoch)
+        self.estimates = [float(estimate) for estimate in saved["estimates"]]
+        for name, kind in SCHEDULED.items():
+            setattr(self.schedule, name, kind(saved["schedule"][name]))
+        self.history = saved["history"].astype(HISTORY, casting="no").tolist()
+        if self.history:
+            self.certificate = Certificate(*map(float, saved["certificate"]))
+        if self.certified_steps == self.steps:
             w, alpha = saved["pair"]
-            self.pair = w.copy(), restored(self.problem.zero_alpha(), alpha)
+            w = overwrite(np.empty(self.problem.length), w)
+            self.pair = w, restored(self.problem.zero_alpha(), alpha)
         self.best.restore(saved["best"])
         self.side.restore(saved["side"])
         self.curvature = self.side.curvature()
         self.state.core = self.side.epoch(self.curvature, self.b, self.v, self.plan.option)
         self.state.core.restore(saved["core"])
         self.output.restore(saved["output"])
-        np.copyto(self.active, saved["active"])
+        overwrite(self.active, saved["active"])
         self._new_order()
         self.order.restore(saved["order"])
         self.plan.stream.restore(saved["stream"])
+        if not 0 <= self.cursor < max(1, self.visits):
+            raise ValueError(f"an epoch has {self.visits} visits, {self.cursor} have been made")
+        if not (self.steps <= self.output.pause and max(self.epochs, self.steps) < 2**62):
+            raise ValueError(f"it has {self.epochs} epochs and {self.steps} steps")
 
     def _checkpoint(self) -> None:
         """Save the state, if it is time to; the clock decides when, and nothing else."""

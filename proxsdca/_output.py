@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
 
+from ._checkpoint import overwrite
 from ._core.order import Stream
 from ._problem import point_state, restored
 from ._side import Core, Side
@@ -44,7 +46,8 @@ class Last:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from there."""
-        self.pause = saved["pause"]
+        pause = saved["pause"]
+        self.pause = pause if pause == math.inf else index(pause)
 
     def look(self, step: int) -> None:
         """The state is that of iterate number `step`, and `step` is `pause`."""
@@ -107,8 +110,9 @@ class Random(Last):
     def restore(self, saved: dict[str, Any]) -> None:
         super().restore(saved)
         if saved["kept"] is not None:
-            w, alpha = saved["kept"]
-            self._kept = w.copy(), restored(self._state.side.problem.zero_alpha(), alpha)
+            (w, alpha), problem = saved["kept"], self._state.side.problem
+            kept = overwrite(np.empty(problem.length), w)
+            self._kept = kept, restored(problem.zero_alpha(), alpha)
 
     def look(self, step: int) -> None:
         w, alpha = super().pair()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from . import _spec, _validate
+from ._checkpoint import overwrite
 from ._core.intercept import balance, fitted
 from ._core.map import Map
 from ._core.objective import evaluate, feasible
@@ -51,7 +52,7 @@ def point_state(point: Any) -> Any:
 def restored(point: Any, state: Any) -> Any:
     """The point, overwritten by what a state says."""
     if isinstance(point, np.ndarray):
-        np.copyto(point, state)
+        overwrite(point, state)
     else:
         point.restore(state)
     return point

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ._checkpoint import overwrite
 from ._core.order import Stream, alias_table
 
 Seed: TypeAlias = "int | np.random.SeedSequence | np.random.Generator | None"
@@ -55,7 +56,7 @@ class Order:
         self, name: str, rows: np.ndarray, stream: Stream, p: np.ndarray | None = None
     ) -> None:
         self._name, self._stream, self._rows = name, stream, rows
-        self._visits = rows if name in ("permutation", "cyclic") else np.empty_like(rows)
+        self._visits = rows if name in ("permutation", "cyclic") else np.zeros_like(rows)
         self._all = len(rows) == 0 or rows[-1] == len(rows) - 1  # as rows ascend, from 0 on
         if name == "blocks":
             self._size = max(1, math.isqrt(len(rows)))
@@ -75,12 +76,13 @@ class Order:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from a state, of an order of the same name and rows."""
-        largest = {"_keep": 1, "_visits": int(self._rows.max(initial=0))}
-        for name, values in state.items():
-            most = largest.get(name, len(self._rows) - 1)
-            if len(values) and not (values.min() >= 0 and values.max() <= most):
-                raise ValueError(f"{name[1:]} are not those of {len(self._rows)} rows")
-            np.copyto(getattr(self, name), values)
+        count = len(self._rows)
+        largest = {"_visits": self._rows.max(initial=0), "_keep": 1, "_alias": count - 1}
+        for name, own in self.state().items():
+            values = state[name]
+            if count and not (values.min() >= 0 and values.max() <= largest[name]):
+                raise ValueError(f"{name[1:]} is not one of {count} rows")
+            overwrite(own, values)
 
     def next(self) -> np.ndarray:
         """The rows of the next epoch; valid until the call after this."""

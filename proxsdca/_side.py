@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from . import _newton, _validate, theory
+from ._checkpoint import overwrite
 from ._core.block_epoch import BlockEpoch
 from ._core.block_objective import restore
 from ._core.columns import LossMap, Penalty
@@ -65,7 +67,7 @@ class Side:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self.correction = state["correction"]
+        self.correction = float(state["correction"])
 
     def curvature(self) -> np.ndarray:
         """|x_i|_D'^2 times scale, for every coordinate that is visited."""
@@ -202,8 +204,9 @@ class RowSide(Side):
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
         if self.multipliers is not None:
-            beta, self.multipliers.penalty = state["multipliers"]
-            self.multipliers.fix(beta)
+            beta, penalty = state["multipliers"]
+            overwrite(self.multipliers.beta, beta)
+            self.multipliers.penalty = float(penalty)
 
     def curvature(self) -> np.ndarray:
         curvature = super().curvature()
@@ -434,8 +437,9 @@ class ColumnSide(Side):
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        self.work, self.kept, self.patience = state["work"], state["kept"], state["patience"]
-        np.copyto(self.shift, state["shift"])
+        self.work, self.kept = index(state["work"]), index(state["kept"])
+        self.patience = index(state["patience"])
+        overwrite(self.shift, state["shift"])
         assert isinstance(self.term, Penalty)
         self.term.bound(state["bound"])
 
@@ -615,8 +619,9 @@ class Reduction(RowSide):
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        self._take(state["lam"])
-        self.origin, self.last_gap = state["origin"], state["last_gap"]
+        self._take(float(state["lam"]))
+        self.last_gap, origin = float(state["last_gap"]), state["origin"]
+        self.origin = None if origin is None else overwrite(np.empty(self.problem.d), origin)
 
     def _take(self, lam: float) -> None:
         if not 1e-290 < lam < 1e290:

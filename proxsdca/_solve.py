@@ -15,7 +15,7 @@ from . import _checkpoint, _random, _side, _spec, _validate
 from ._checkpoint import Checkpoint, digest
 from ._loop import Plan, Run, logger, unchanged
 from ._output import OUTPUTS
-from ._problem import Certificate, Problem, in_doubt, point_state
+from ._problem import Certificate, in_doubt, point_state
 from ._random import Seed
 from ._resident import bounded
 from ._result import Check, Interrupted, Result, Status, warning_class
@@ -194,7 +194,7 @@ def solve(
             visited = _side.make(problem, plan.target.eps)
             start = visited.start(warm_start)
             if place is not None:
-                run = _identity(problem, plan, start, fingerprint)
+                run = _identity(visited, plan, start, fingerprint)
                 if seed is None:  # nothing that could be the same again
                     run["seed*"] = None
                 plan = replace(plan, checkpoint=Checkpoint(place, every, run, resume))
@@ -203,14 +203,19 @@ def solve(
     return result
 
 
-def _identity(problem: Problem, plan: Plan, start: Any, fingerprint: object) -> dict[str, Any]:
+def _identity(side: Side, plan: Plan, start: Any, fingerprint: object) -> dict[str, Any]:
     """All that fixes the bits of a run; what is known by a digest has a star."""
+    problem = side.problem
+    guesses = (getattr(side, name, None) for name in ("beta", "origin"))
     parts = {
-        kind: [getattr(part, name, None) for name in part.parameters]
-        for kind, part in (("loss", problem.loss), ("reg", problem.reg))
+        kind: [getattr(part, name, None) for name in names]
+        for kind, part, names in (
+            ("loss", problem.loss, (*problem.loss.parameters, "gamma", "lipschitz")),
+            ("reg", problem.reg, problem.reg.arguments),
+        )
     }
     return {
-        "X*": digest(fingerprint, problem.n, problem.d),
+        "X*": digest(type(problem.storage).__name__, fingerprint, problem.n, problem.d),
         "y*": digest(problem.target, problem.classes),
         "sample_weight*": digest(problem.weight),
         "offsets*": digest(getattr(problem, "offsets", None)),
@@ -226,7 +231,7 @@ def _identity(problem: Problem, plan: Plan, start: Any, fingerprint: object) -> 
         "eps": plan.target.eps,
         **{name: getattr(plan, name) for name in PLANNED},
         "seed*": digest(plan.stream.state()),
-        "warm_start*": None if start is None else digest(point_state(start)),
+        "warm_start*": None if start is None else digest(point_state(start), *guesses),
     }
 
 

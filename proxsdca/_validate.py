@@ -439,7 +439,7 @@ def any_classes(y: Any, n: int, purpose: str) -> tuple[NDArray[np.intp], Array]:
     except TypeError as error:
         raise TypeError(f"y holds labels that cannot be ordered: {error}") from error
     if len(classes) < 2:
-        raise ValueError(f"y holds only the class {classes[0]!r}: {purpose} needs two")
+        raise ValueError(f"y holds only the class {classes.tolist()[0]!r}: {purpose} needs two")
     return np.ascontiguousarray(target.reshape(-1), dtype=np.intp), classes
 
 

@@ -119,9 +119,13 @@ class Regularizer:
             low, high = (low, middle) if zero(middle) else (middle, high)
         return high
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What its constructor takes."""
+        return self.parameters or tuple(signature(type(self)).parameters)
+
     def __repr__(self) -> str:
-        names = self.parameters or [*signature(type(self)).parameters]
-        given = ((key, getattr(self, key, None)) for key in names)
+        given = ((key, getattr(self, key, None)) for key in self.arguments)
         shown = ", ".join(f"{key}={_short(value)}" for key, value in given if value is not None)
         return f"{type(self).__name__}({shown})"
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import shutil
 import signal
@@ -17,7 +18,7 @@ from scipy import sparse
 
 import proxsdca
 from proxsdca import _checkpoint
-from proxsdca._cli import COMMANDS, _demo, _info, _train, main
+from proxsdca._cli import COMMANDS, _demo, _info, _pictures, _train, command, main
 
 SMALL = ["demo", "--quick", "--rows", "300", "--columns", "400"]
 COMMAND = [sys.executable, "-c", "import sys; from proxsdca._cli import main; sys.exit(main())"]
@@ -35,7 +36,7 @@ def run(*arguments):
 
 def test_the_script_is_installed():
     (script,) = entry_points(group="console_scripts", name="proxsdca")
-    assert script.load() is main
+    assert script.load() is command
 
 
 # -------------------------------------------------------------------- demo
@@ -249,7 +250,7 @@ def test_a_reader_that_went_away():
         done = subprocess.run(
             [*COMMAND, "info"], stdout=out, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 # ----------------------------------------------- train, predict, certify, path
@@ -337,16 +338,23 @@ def test_what_is_trained_is_what_solve_says(data, capsys):
         assert r.intercept == proxsdca.load("m").intercept
     capsys.readouterr()
     assert main(["certify", "m", data, "--weights", "weights.npy"]) == 0
-    assert main(["certify", "m", data]) == 2  # other weights are another problem
-    assert "alpha[" in capsys.readouterr().err
+    assert main(["certify", "m", data]) == 1  # other weights are another problem
+    assert "NOT TRUE: these are not the rows, labels or weights" in capsys.readouterr().out
+    assert main(["certify", "m", data, "--json"]) == 1
+    assert said(capsys)["true"] is False
 
 
 def test_certify_finds_a_false_gap(data, capsys):
     assert train() == 0
     r = proxsdca.load("m")
-    dataclasses.replace(r, gap=r.gap / 2, target=r.gap / 2).save("lie")
-    assert main(["certify", "lie", data]) == 1
-    assert "NOT TRUE" in capsys.readouterr().out
+    big, half = math.inf, r.gap / 2
+    for lie in (
+        {"gap": half}, {"gap": half, "rounding": 1.0}, {"gap": 0.0, "rounding": big}, {"gap": big},
+        {"primal": r.primal - half}, {"dual": r.dual + half}, {"target": big}, {"w": 2 * r.w},
+    ):  # fmt: skip
+        dataclasses.replace(r, **lie).save("lie")
+        assert main(["certify", "lie", data]) == 1, lie
+        assert "NOT TRUE" in capsys.readouterr().out
     X, y, _ = proxsdca.io.read(data)
     X.data[7] += 0.1
     proxsdca.io.write("other.svm", X, y)
@@ -526,12 +534,15 @@ def test_resuming(data, capsys):
     assert "lam was" in capsys.readouterr().err
 
 
-SLOW = ["--lam", "1e-9", "--tol", "1e-12", "--max-epochs", "100000000", "--json"]
+SLOW = ["--lam", "1e-13", "--tol", "1e-9", "--max-epochs", "100000000", "--json"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_leave_the_best_that_was_certified(data, number, code):
+def test_signals_leave_the_best_that_was_certified(number, code):
+    rng = np.random.default_rng(0)
+    X, y, data = rng.normal(size=(2_000, 8)), rng.choice([-1, 1], 2_000), "noise.svm"
+    proxsdca.io.write(data, X, y)
     process = subprocess.Popen(
         [*COMMAND, "train", data, "-o", "m", *SLOW, "--certify-every", "5"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -546,8 +557,7 @@ def test_signals_leave_the_best_that_was_certified(data, number, code):
     assert json.loads(out)["status"] == "INTERRUPTED"
     r = proxsdca.load("m")
     assert r.status is proxsdca.Status.INTERRUPTED
-    X, y, _ = proxsdca.io.read(data)
-    c = proxsdca.certify(X, y, r.w, r.alpha, lam=1e-9)
+    c = proxsdca.certify(X, y, r.w, r.alpha, lam=1e-13)
     assert c.gap <= r.gap + r.rounding + c.rounding
 
 
@@ -565,3 +575,83 @@ def test_interrupted_before_there_is_anything():
     assert process.returncode == 143
     assert len(err.splitlines()) == 1
     assert not Path("m").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["-o", "demo-train.svm"], ["-o", "m", "--checkpoint", "./demo-train.svm"],
+     ["-o", "x.png", "--plot", "x.png"], ["-o", "m", "--checkpoint", "m"]],
+)  # fmt: skip
+def test_no_output_takes_the_place_of_an_input(arguments, data, capsys):
+    before = Path(data).read_bytes()
+    assert main(["train", data, "--quiet", *arguments]) == 2
+    assert "it is given twice" in capsys.readouterr().err
+    assert Path(data).read_bytes() == before
+    assert train() == 0
+    for output in ("m", data):
+        assert main(["predict", "m", data, "-o", output]) == 2
+
+
+@pytest.mark.parametrize("name", ["", "-", "new/", "/dev/null"])
+def test_places_that_no_model_can_have(name, data, capsys):
+    assert main(["train", data, "-o", name]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("y", [[1.0], np.ones((100, 1)), np.ones(99), np.full(100, np.nan)])
+def test_scores_need_a_target_for_each_row(y, data, capsys):
+    assert train() == 0
+    np.save("y.npy", y)
+    assert main(["predict", "m", "demo-test.svm", "--target", "y.npy"]) == 2
+    assert "proxsdca: y" in capsys.readouterr().err
+
+
+def test_json_has_null_for_what_is_no_number(capsys):
+    proxsdca.io.write("p.svm", [[1.0], [1.0]], [1, 3])
+    assert main(["train", "p.svm", "-o", "m", "--loss", "poisson", "--quiet"]) == 0
+    proxsdca.io.write("far.svm", [[1e6]], [1])
+    capsys.readouterr()
+    with np.errstate(over="ignore"):
+        assert main(["predict", "m", "far.svm", "--json"]) == 0
+    assert said(capsys)["predictions"] == [None]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&-"])
+def test_closed_streams(closed, data):
+    line = f'"$@" train {data} -o m --quiet {closed}'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *COMMAND], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert proxsdca.load("m").converged
+    line = '"$@" train - -o m --quiet <&-'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *COMMAND], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "standard input is closed" in done.stderr
+
+
+def test_a_picture_that_fails_spoils_nothing(data, capsys, monkeypatch):
+    def full(*arguments, **keywords):
+        raise OSError(28, "No space left on device", "m.png")
+
+    monkeypatch.setattr(_pictures, "atomic", full)
+    assert train("--plot", "m.png", "--json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["converged"] is True
+    assert "no picture: [Errno 28]" in err
+    assert not Path("m.png").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits")
+def test_a_full_disk_leaves_the_old_folder(data):
+    assert main(["convert", data, "folder", "--quiet"]) == 0
+    line = 'ulimit -f 8; "$@" convert demo-train.svm folder --quiet --overwrite'
+    done = subprocess.run(
+        ["bash", "-c", line, "bash", *COMMAND], capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (2, -signal.SIGXFSZ)
+    assert proxsdca.io.read("folder").X.shape[0] == 900
+    assert main(["info", "folder"]) == 0

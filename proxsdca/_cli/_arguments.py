@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -67,7 +69,7 @@ def number(text: str) -> float:
 def picture(text: str) -> Path:
     """Where a picture goes."""
     path = Path(text)
-    if path.suffix not in PICTURES:
+    if path.suffix.lower() not in PICTURES:
         raise argparse.ArgumentTypeError(f"{text!r}: a name ending in {', '.join(PICTURES)}")
     return new_file(text)
 
@@ -75,11 +77,28 @@ def picture(text: str) -> Path:
 def new_file(text: str) -> Path:
     """Where a file goes, whose folder is there."""
     path = Path(text)
+    if text in ("", "-") or text.endswith(os.sep):
+        raise argparse.ArgumentTypeError(f"{text!r}: the name of a file is needed")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r}: it is not a regular file")
     if not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r}: there is no directory {str(path.parent)!r}")
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r}: it is a directory, a file is needed")
     return path
+
+
+def distinct(arguments: argparse.Namespace, outputs: Sequence[str], inputs: Sequence[str]) -> None:
+    """Refuse an output that would take the place of an input, or of another output."""
+    places: dict[str, str] = {}
+    for name in (*inputs, *outputs):
+        given = getattr(arguments, name, None)
+        if given is None:
+            continue
+        place = os.path.realpath(given)
+        if place in places and name in outputs:
+            raise ValueError(f"{given}: it is given twice, as {places[place]} and as {name}")
+        places.setdefault(place, name)
 
 
 def loss(text: str) -> Any:

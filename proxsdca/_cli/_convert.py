@@ -26,7 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--zero-based", action="store_true", help="the indices of the text begin at 0 instead of 1"
     )
     parser.add_argument("--features", type=size, metavar="D", help="the number of columns")
-    parser.add_argument("--values", choices=("float64", "float32"), default="float64")
+    parser.add_argument(
+        "--values", choices=("float64", "float32"), default="float64",
+        help="how numbers are kept; by default %(default)s",
+    )  # fmt: skip
     parser.add_argument("--overwrite", action="store_true", help="replace a folder made like this")
     parser.add_argument("--json", action="store_true", help="say the result as a line of JSON")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
@@ -37,7 +40,7 @@ def convert(arguments: argparse.Namespace) -> int:
     begun, bar = time.perf_counter(), Bar(0 if arguments.quiet else 1)
 
     def progress(done: int, total: int | None) -> None:
-        bar.show(done / total if total else None, f"{done / 1e6:,.0f} MB read",
+        bar.show(done / total if total else None, f"{done / 1e6:,.1f} MB read",
                  time.perf_counter() - begun)  # fmt: skip
 
     try:

@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import _container, io
 from .._core.regs import gradient
 from .._model import load
@@ -56,8 +58,9 @@ def _file(name: str, zero_based: bool) -> dict[str, Any]:
     if hasattr(X, "nnz"):
         found["nonzeros"] = X.nnz
     if y is not None:
-        labels = sorted(set(y[:100_000].tolist()))
-        found["labels"] = labels if len(labels) <= 20 else f"numbers from {y.min()} to {y.max()}"
+        labels = np.unique(y)
+        many = f"{len(labels):,} numbers from {labels[0]} to {labels[-1]}"
+        found["labels"] = labels.tolist() if len(labels) <= 20 else many
     return {**found, "qid": qid is not None}
 
 
@@ -72,11 +75,21 @@ def _saved(name: str) -> dict[str, Any]:
     if content.kind == "Checkpoint":
         run, state = content.value["run"], content.value["state"]
         settings = {key: value for key, value in run.items() if not key.endswith("*")}
-        return {**head, "epochs": state["numbers"]["epochs"], "seconds": state["seconds"],
+        return {**head, "epochs": state["counts"]["epochs"], "seconds": state["seconds"],
                 **settings}  # fmt: skip
-    if content.kind != "Result":
-        return head
-    return {**head, **facts(load(name))}
+    if content.kind == "Result":
+        return {**head, **facts(load(name))}
+    if content.kind == "Path":
+        found = load(name)
+        return {
+            **head,
+            "points": len(found),
+            "loss": repr(found.loss),
+            "reg": repr(found.reg),
+            "converged": int(found.converged.sum()),
+            "largest gap": float(found.gap.max()),
+        }
+    return head
 
 
 def _system() -> dict[str, Any]:

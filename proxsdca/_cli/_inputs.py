@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import reprlib
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,10 @@ def needed_target(y: Any, arguments: argparse.Namespace) -> Any:
 def read_numbers(name: str) -> np.ndarray:
     """A vector of numbers in a file."""
     if Path(name).suffix == ".npy":
-        array: np.ndarray = np.load(name, allow_pickle=False)
+        try:
+            array: np.ndarray = np.load(name, allow_pickle=False)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
         return array
     numbers = []
     with open(name, encoding="utf-8", errors="replace") as file:
@@ -68,7 +72,8 @@ def read_numbers(name: str) -> np.ndarray:
             try:
                 numbers.append(float(line))
             except ValueError:
-                raise ValueError(f"{name}:{place}: {line.strip()!r} is not a number") from None
+                shown = reprlib.repr(line.strip())
+                raise ValueError(f"{name}:{place}: {shown} is not a number") from None
     return np.array(numbers)
 
 

@@ -13,7 +13,8 @@ from .._files import atomic
 from .._model import load
 from .._one_vs_rest import OneVsRest
 from .._result import Result
-from ._arguments import new_file
+from .._validate import vector
+from ._arguments import distinct, new_file
 from ._inputs import add_data, read_data
 from ._results import show_json
 
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def predict(arguments: argparse.Namespace) -> int:
     """Predict labels or numbers for new data; where they are known, say how many are right."""
+    distinct(arguments, ("output",), ("model", "data", "target"))
     model = single_model(arguments.model)
     X, y = read_data(arguments, model.w.shape[0])
     labels = model.predict(X)
@@ -49,7 +51,7 @@ def predict(arguments: argparse.Namespace) -> int:
         shown = model.predict_proba(X)
     elif arguments.margins:
         shown = model.decision_function(X)
-    score = {} if y is None else _score(model, labels, np.asarray(y))
+    score = {} if y is None else _score(model, labels, y)
     if arguments.json:
         show_json({"command": "predict", "rows": len(labels), **score,
                    **({"output": str(arguments.output)} if arguments.output else
@@ -72,8 +74,9 @@ def single_model(name: str) -> Any:
     return found
 
 
-def _score(model: Any, predicted: np.ndarray, y: np.ndarray) -> dict[str, float]:
+def _score(model: Any, predicted: np.ndarray, y: Any) -> dict[str, float]:
     """The share of labels that are right, or the mean squared error."""
+    y = vector("y", y, len(predicted))
     if getattr(model, "classes", None) is None:
         return {"mean squared error": float(np.mean((predicted - y) ** 2))}
     return {"accuracy": float(np.mean(predicted == y))}

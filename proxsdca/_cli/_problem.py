@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from .._random import ORDERS
+from ..losses import LOSSES, VECTOR_LOSSES
 from ._arguments import limit, loss, number, picture, reg, seed
 from ._inputs import add_data, add_features, add_weights, needed_target, read_data, read_weights
 
@@ -38,14 +39,20 @@ def _add_objective(parser: argparse.ArgumentParser, loss_name: str, reg_name: st
     """What is minimised."""
     parser.add_argument(
         "--loss", type=loss, default=loss_name, metavar="NAME",
-        help="hinge, logistic, squared, huber:delta=0.5, ...; by default %(default)s",
+        help=f"{', '.join([*LOSSES, *VECTOR_LOSSES])}; a parameter as in huber:delta=0.5; "
+        "by default %(default)s",
     )  # fmt: skip
     parser.add_argument(
         "--reg", type=reg, default=reg_name, metavar="NAME",
-        help="l2, l1l2, l1, qnorm; by default %(default)s",
+        help="l2: lam/2 |w|^2; l1l2: that and sigma |w|_1; l1: sigma |w|_1 alone; qnorm; "
+        "by default %(default)s",
     )  # fmt: skip
-    parser.add_argument("--lam", type=number, help="the weight of g; by default 1/n")
-    parser.add_argument("--sigma", type=number, help="the weight of the l1 norm")
+    parser.add_argument("--lam", type=number, help="the weight of |w|^2 / 2; by default 1/n")
+    parser.add_argument(
+        "--sigma",
+        type=number,
+        help="the weight of |w|_1; by default lam/10, and sigma_max/100 for l1",
+    )
     parser.add_argument("--intercept", action="store_true", help="fit a free intercept")
 
 
@@ -55,13 +62,21 @@ def _add_run(parser: argparse.ArgumentParser, tol: float) -> None:
         "--tol", type=number, default=tol, help="the relative gap to prove; by default %(default)s"
     )
     parser.add_argument("--eps", type=number, help="the absolute gap to prove; either suffices")
-    parser.add_argument("--max-epochs", type=limit, default=10_000, metavar="N")
-    parser.add_argument("--side", choices=("auto", "rows", "columns"), default="auto")
+    parser.add_argument(
+        "--max-epochs", type=limit, default=10_000, metavar="N",
+        help="the most passes over the data; by default %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--side", choices=("auto", "rows", "columns"), default="auto",
+        help="what is visited one after the other: examples or features",
+    )  # fmt: skip
     parser.add_argument(
         "--order", choices=ORDERS,
         help='by default "permutation", and "blocks" for a folder, which reads it nearly in order',
     )  # fmt: skip
-    parser.add_argument("--seed", type=seed, default=0, metavar="S")
+    parser.add_argument(
+        "--seed", type=seed, default=0, metavar="S", help="of the order; fixes every bit"
+    )
 
 
 def _add_saying(parser: argparse.ArgumentParser) -> None:

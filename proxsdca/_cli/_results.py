@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,17 @@ def facts(r: Result) -> dict[str, Any]:
 
 def show_json(value: dict[str, Any]) -> None:
     """One line of JSON on standard output."""
-    print(json.dumps(value, allow_nan=False, default=_plain))
+    print(json.dumps(_plain(value), allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else str(value)
+    """What JSON can say; numbers that are not finite are null."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

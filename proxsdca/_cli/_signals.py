@@ -1,53 +1,57 @@
-"""SIGINT and SIGTERM: both end a run with the best that was certified, and an exit code each."""
+"""SIGINT and SIGTERM: both end a run with the best that was certified, and an exit code each.
+
+The first of them decides. After it, and once the outcome is known, both are ignored, so that what
+there is gets saved and said.
+"""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
-INTERRUPTED, TERMINATED = 130, 143
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
-_terminated = False
+_came: list[int] = []  # the signal that has ended this command, if one has
 
 
-def _terminate(number: int, frame: Any) -> None:
-    global _terminated
-    _terminated = True
-    raise KeyboardInterrupt("terminated")
+def _end(number: int, frame: Any) -> None:
+    ignore()
+    _came.append(number)
+    raise KeyboardInterrupt("terminated" if number == signal.SIGTERM else "interrupted")
+
+
+def ignore() -> None:
+    """Let nothing disturb what comes."""
+    for number in CODES:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
-def terminating() -> Iterator[None]:
-    """Let SIGTERM end what is running as Ctrl-C does."""
-    global _terminated
-    _terminated = False
+def handled() -> Iterator[None]:
+    """Let either signal end what is running by a KeyboardInterrupt."""
+    _came.clear()
     try:
-        before = signal.signal(signal.SIGTERM, _terminate)
+        before = {number: signal.signal(number, _end) for number in CODES}
     except ValueError:  # not in the main thread, which has the signals
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def ended_by(code: int) -> int:
-    """The exit code of an interruption, which may have been SIGTERM; 0 stays 0."""
-    return TERMINATED if code == INTERRUPTED and _terminated else code
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
-def undisturbed() -> Iterator[Callable[[int], int]]:
-    """Save what there is without being interrupted once more."""
-    try:
-        before = {n: signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:
-        before = {}
-    try:
-        yield ended_by
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def undisturbed() -> Iterator[None]:
+    """Save and say what there is, without being interrupted any more."""
+    with suppress(ValueError):
+        ignore()
+    yield
+
+
+def code(otherwise: int) -> int:
+    """The exit code of the signal that came, if one did."""
+    return CODES[signal.Signals(_came[0])] if _came else otherwise

@@ -8,11 +8,11 @@ from .._model import load
 from .._result import Interrupted, Result
 from .._solve import solve
 from ..losses import OPTIONS
-from ._arguments import new_file, number, size
+from ._arguments import distinct, new_file, number, size
 from ._pictures import draw
 from ._problem import add_problem, problem
 from ._results import facts, show_json
-from ._signals import undisturbed
+from ._signals import code, undisturbed
 
 EXAMPLES = """
 examples:
@@ -30,8 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--model", type=new_file, required=True, metavar="MODEL", help="where the model goes"
     )
-    parser.add_argument("--max-seconds", type=number, metavar="S")
-    parser.add_argument("--option", choices=("auto", *OPTIONS), default="auto", help="the step")
+    parser.add_argument("--max-seconds", type=number, metavar="S", help="the most seconds")
+    parser.add_argument(
+        "--option", choices=("auto", *OPTIONS), default="auto", help="the paper's step options"
+    )
     parser.add_argument(
         "--certify-every", type=size, metavar="N",
         help="certify after every N epochs; with --plot, 1 by default",
@@ -54,8 +56,8 @@ def train(arguments: argparse.Namespace) -> int:
     warm_start = None if arguments.warm_start is None else load(arguments.warm_start)
     if not isinstance(warm_start, (Result, type(None))):
         raise ValueError(f"{arguments.warm_start}: it holds no single result to start from")
+    distinct(arguments, ("model", "plot", "checkpoint"), ("data", "target", "weights"))
     X, y, keywords = problem(arguments)
-    code = 0
     try:
         result = solve(
             X, y, **keywords, max_seconds=arguments.max_seconds, option=arguments.option,
@@ -65,12 +67,12 @@ def train(arguments: argparse.Namespace) -> int:
             resume=arguments.resume,
         )  # fmt: skip
     except Interrupted as stop:
-        result, code = stop.result, 130
-    with undisturbed() as ended_by:
+        result = stop.result
+    with undisturbed():
         result.save(arguments.model)
         drawn = draw(arguments.plot, [result])
         if arguments.json:
             show_json({"command": "train", "model": str(arguments.model), **facts(result)})
         else:
             print(f"{result.summary()}\nsaved in {arguments.model}{drawn}")
-        return ended_by(code) or (0 if result.converged else 1)
+        return code(0 if result.converged else 1)

@@ -87,6 +87,8 @@ cdef class Loop:
             replace(self.w_record, self.v.shape[0], w)
             replace(self.alpha_record, self.duals_kept, alpha)
             replace(self.bias_record, self.intercepts(), bias)
+        elif self.recorded:
+            raise ValueError("the state lacks the sums of its iterates")
         self.map.restore(state["map"])
 
     cdef Py_ssize_t intercepts(self):

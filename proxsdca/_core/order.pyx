@@ -28,16 +28,17 @@ cdef class Stream:
 
     cdef uint64_t s0, s1, s2, s3
 
-    def __init__(self, const uint64_t[::1] words):
-        self.restore(words)
-        self.s3 |= 1
+    def __init__(self, words):
+        self.restore(np.bitwise_or(words, np.array([0, 0, 0, 1], np.uint64)))
 
     def state(self):
         """Four words, from which `restore` goes on."""
         return np.array([self.s0, self.s1, self.s2, self.s3], np.uint64)
 
     def restore(self, const uint64_t[::1] words):
-        """Go on from a state."""
+        """Go on from a state; from zeros alone nothing else would ever come."""
+        if words.shape[0] != 4 or not np.any(words):
+            raise ValueError("four words that are not all 0 are needed")
         self.s0, self.s1, self.s2, self.s3 = words[0], words[1], words[2], words[3]
 
     cdef inline uint64_t next(self) noexcept nogil:

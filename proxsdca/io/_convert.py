@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -60,7 +60,7 @@ def convert(
     target = os.path.realpath(folder)
     if os.path.lexists(target):
         if not overwrite:
-            raise FileExistsError(f"{os.fspath(folder)}: exists already, see overwrite")
+            raise FileExistsError(f"{os.fspath(folder)}: exists already; overwrite replaces it")
         read_meta(target)  # nothing is deleted but what convert has made
     temporary = beside(target)
     try:
@@ -72,6 +72,7 @@ def convert(
             parser = Parser(text.name, bool(zero_based), features, kind)
             _stream(text, parser, features, kind, temporary, progress)
         sync_folder(temporary)
+        read_folder(temporary)  # before it takes the place of another
         _put(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -120,17 +121,24 @@ def _stream(
 def _put(temporary: str, target: str) -> None:
     """Give the new folder its name; one that has it is moved away first, and back on failure."""
     old = beside(target)
-    replaced = os.path.lexists(target)
-    if replaced:
-        os.rename(target, old)
     try:
+        if os.path.lexists(target):
+            os.rename(target, old)
         os.rename(temporary, target)
     except BaseException:
-        if replaced:
+        if os.path.lexists(old) and not os.path.lexists(target):
             os.rename(old, target)
         raise
-    if replaced:
-        shutil.rmtree(old)
+    finally:
+        if os.path.lexists(target):
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _write(file: IO[bytes], array: NDArray[Any]) -> None:
+    """All bytes of an array; a disk that is full raises."""
+    left = np.ascontiguousarray(array).view(np.uint8).data
+    while len(left):
+        left = left[file.write(left) :]
 
 
 class _Column:
@@ -150,7 +158,7 @@ class _Column:
     def append(self, array: NDArray[Any]) -> None:
         if array.dtype != self.dtype:
             self.widen(array.dtype)
-        array.tofile(self._file)
+        _write(self._file, array)
         self._length += len(array)
 
     def widen(self, dtype: np.dtype[Any]) -> None:
@@ -162,7 +170,7 @@ class _Column:
             narrow.seek(HEADER)
             file.seek(HEADER)
             while len(part := np.fromfile(narrow, self.dtype, ITEMS)):
-                part.astype(dtype).tofile(file)
+                _write(file, part.astype(dtype))
         os.replace(wide, self.path)
         self._file.close()
         self._file = open(self.path, "r+b", buffering=0)  # noqa: SIM115

@@ -44,6 +44,8 @@ class Source:
             self._file, name = path, getattr(path, "name", None)
             self.name = name if isinstance(name, str) else "<stream>"
         elif path == "-":
+            if sys.stdin is None:
+                raise ValueError("<stdin>: standard input is closed")
             self._file, self.name = sys.stdin.buffer, "<stdin>"
         else:
             self.name = os.fsdecode(path)
