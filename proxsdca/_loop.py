@@ -364,7 +364,7 @@ class Run:
                 self.status = Status.MAX_SECONDS
             else:
                 self._consider()
-                if self.status is None and self._slow():
+                if self.status is None:
                     self._ascend()
                 if self.status is None:
                     self._checkpoint()
@@ -426,24 +426,28 @@ class Run:
         if due or (wanted and schedule.every is None):
             self._certify(estimate)
 
-    def _slow(self) -> bool:
-        """Whether many more epochs would be needed, by how the estimates of the gap fell so far."""
-        if not (self.plan.second_order and self.side.second_order):
-            return False
-        if len(self.estimates) < self.side.slow / 3:  # from far away, ascents are no faster
-            return False
+    def _epochs_left(self) -> float:
+        """How many more epochs would be needed, by how the estimates of the gap fell so far."""
         half = len(self.estimates) // 2
         now, before = self.estimates[-1], self.estimates[-1 - half]
         if not now > 1:
-            return False
+            return 0.0
         rate = math.log(max(before / now, 1.0)) / half
-        return math.log(now) > self.side.slow * rate
+        return math.log(now) / rate if rate > 0 else math.inf
 
     def _ascend(self) -> None:
-        """A second-order ascent, of the kind that there is."""
-        if self.side.second_order == "all":
+        """A second-order ascent, of the kind that there is, where many more epochs are needed."""
+        side = self.side
+        # where no gap was asked for, it is w that is to become as good as it gets
+        asked = self.plan.target.level(1.0) > 0
+        if not (asked and self.plan.second_order and side.second_order):
+            return
+        if len(self.estimates) < max(2, side.slow / 3):  # from far away, ascents are no faster
+            return
+        left = self._epochs_left()
+        if left > (side.slow if side.second_order == "all" else side.slower):
             self._ascend_all()
-        elif self.plain_epochs >= BETWEEN:
+        elif left > side.slow and self.plain_epochs >= BETWEEN:
             self._ascend_faces()
 
     def _ascend_faces(self) -> None:

@@ -33,7 +33,7 @@ FACE_ACCURACY = 0.05  # the part of the gradient along the faces that may be lef
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 BETWEEN = 5  # epochs between two ascents along faces
 SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
-SLOW_FACES = 40.0  # ... where it goes along the faces of alpha ...
+SLOW_FACES, SLOWER = 40.0, 500.0  # ... where it goes along the faces of alpha, and is not enough
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
 
 
@@ -60,18 +60,17 @@ def newton(problem: VectorProblem, alpha: Duals) -> Newton:
 
 def scalar_kind(problem: Problem) -> str:
     """Which second-order ascent is for this problem, where the loss is one of one margin."""
-    loss, storage = problem.loss, problem.storage
+    loss = problem.loss
     known = loss.quadratic or isinstance(loss, Logistic)
     if not (isinstance(problem.map, L2Map) and known and not problem.free):
         return ""
-    blocked = ScalarNewton.blocked_for(storage.d, storage.nnz)
+    blocked = ScalarNewton.blocked_for(problem.n, problem.d)
     return "all" if blocked or loss.gamma > 0 else "faces"
 
 
 def scalar_slow(problem: Problem) -> float:
     """The number of epochs from which on an ascent is faster."""
-    storage = problem.storage
-    if ScalarNewton.blocked_for(storage.d, storage.nnz):
+    if ScalarNewton.blocked_for(problem.n, problem.d):
         return SLOW
     return SLOW_AND_LARGE if problem.loss.gamma > 0 else SLOW_FACES
 

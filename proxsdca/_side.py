@@ -175,6 +175,11 @@ class Side:
         """How many epochs more are too many where there is a second-order ascent."""
         return math.inf
 
+    @property
+    def slower(self) -> float:
+        """How many are so many that steps along faces are not enough."""
+        return math.inf
+
     def ascent(self, b: Any, dual: float) -> Ascent:
         """Steps on all of alpha at once, from b, whose dual value is known."""
         raise NotImplementedError
@@ -336,6 +341,10 @@ class RowSide(Side):
     def slow(self) -> float:
         return _newton.scalar_slow(self.problem)
 
+    @property
+    def slower(self) -> float:
+        return _newton.SLOWER
+
     def ascent(self, b: Any, dual: float) -> Ascent:
         return Ascent(self.problem, b, dual, self.faces(b))
 
@@ -371,6 +380,10 @@ class BlockSide(RowSide):
             v[: problem.d], scale=self.scale, q_R=self._largest(curvature),
             option=OPTIONS[option], virtual=virtual, **self._bias(v),
         )  # fmt: skip
+
+    @property
+    def slower(self) -> float:
+        return math.inf
 
     @property
     def second_order(self) -> str:

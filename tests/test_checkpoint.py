@@ -459,9 +459,11 @@ def test_what_changes_no_bit_may_differ(tmp_path):
         ({"verbose": 0}, {"verbose": 1, "callback": seen.append, "checkpoint_every": 1e-3}),
     ]):  # fmt: skip
         path = tmp_path / f"state{k}"
-        whole = case.solve(tol=1e-9, max_epochs=400, **first)
-        assert crash(path, case, 10, tol=1e-9, max_epochs=400, **first) == 10
-        resumed = case.solve(checkpoint=path, resume=True, tol=1e-9, max_epochs=400, **then)
+        whole = case.solve(tol=1e-9, max_epochs=400, option="I", **first)
+        assert crash(path, case, 10, tol=1e-9, max_epochs=400, option="I", **first) == 10
+        resumed = case.solve(
+            checkpoint=path, resume=True, tol=1e-9, max_epochs=400, option="I", **then
+        )
         assert bits(resumed) == bits(whole)
     assert seen
 

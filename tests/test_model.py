@@ -266,7 +266,7 @@ def test_results_that_did_not_converge(again):
     case = make("absolute", n=12, d=4)
     for more in ({"max_epochs": 0}, {"max_epochs": 1}, {"callback": lambda check: True}):
         with pytest.warns(proxsdca.ConvergenceWarning):
-            r = case.solve(tol=1e-12, **more)
+            r = case.solve(tol=1e-12, option="I", **more)
         assert again(r).status is r.status
     odd = dataclasses.replace(r, gap=math.nan, dual=-math.inf, target=math.inf, rounding=-0.0)
     assert again(odd).dual == -math.inf

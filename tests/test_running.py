@@ -18,7 +18,7 @@ import proxsdca
 def test_callback_sees_every_certificate():
     case = make("hinge", n=60, d=30)
     seen = []
-    r = case.solve(callback=seen.append, tol=1e-5, certify_every=2, max_epochs=10_000)
+    r = case.solve(callback=seen.append, tol=1e-5, certify_every=2, max_epochs=10_000, option="I")
     assert [c.gap for c in seen] == r.history["gap"].tolist()
     assert all(isinstance(c, proxsdca.Check) for c in seen)
     assert seen[-1].target == r.target

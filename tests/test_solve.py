@@ -214,7 +214,7 @@ def test_certification_keeps_its_share(loss, reg):
     seen = set()
     for tol in (1e-2, 1e-3, 1e-4, 1e-5):
         case = make(loss, reg, n=200, d=40, seed=4).csr()
-        r = case.solve(tol=tol, max_epochs=100_000)
+        r = case.solve(tol=tol, max_epochs=100_000, option="I")
         passes = r.touched_certifying / case.X.nnz
         assert r.touched == r.epochs * case.X.nnz
         assert passes == len(r.history)

@@ -456,6 +456,10 @@ cdef class Loss(Term):
         self._raise_failure()
         return found
 
+    def derivatives(self, double b, double y):
+        """The first and second derivative of b -> phi*(-b); NaN where they are not known."""
+        return self.conj_slope(y, b), self.conj_curve(y, b)
+
     def _map(self, int which, y, x):
         y, x = np.broadcast_arrays(np.asarray(y, float), np.asarray(x, float))
         out = np.empty(x.shape)

@@ -33,7 +33,7 @@ from .term cimport Term
 
 cdef enum:
     WIDEST = 600                    # columns, up to which the preconditioner is H itself ...
-    MOST_WORK = 2_000_000_000       # ... if it takes no more products than this
+    MOST_WORK = 4_000_000_000       # ... if it takes no more products than this, in dense rows
     MOST_STEPS = 50                 # of conjugate gradients along faces
     SHORTEST = 6                    # halvings of a step along faces
     TASK_MARGINS = 1
@@ -58,7 +58,8 @@ cdef class ScalarNewton(Equations):
     cdef const double[::1] target, weight
     cdef double lam
     cdef bint blocked
-    cdef readonly Py_ssize_t touched    # nonzeros read
+    # Nonzeros read, as if rows were of equal length: choices follow it, in every storage the same.
+    cdef readonly Py_ssize_t touched
     cdef readonly Py_ssize_t free       # examples with curvature
     cdef readonly double rebuild        # how many steps of `solve` a preconditioner costs
     # The curvature of the free examples: which they are, and s_i / (n (c_i + mu)).
@@ -69,14 +70,14 @@ cdef class ScalarNewton(Equations):
         self.rows, self.term, self.plain = rows, term, L2Map()
         self.target, self.weight, self.lam = target, weight, lam
         self.dim = rows.d
-        self.blocked = ScalarNewton.blocked_for(rows.d, rows.nnz)
+        self.blocked = ScalarNewton.blocked_for(rows.n, rows.d)
         self.example = np.empty(rows.n, np.intp)
         self.bend, self.at = np.empty(rows.n), np.empty(rows.n)
 
     @staticmethod
-    def blocked_for(Py_ssize_t d, Py_ssize_t nnz):
-        """Whether the preconditioner is H itself."""
-        return d <= WIDEST and 0.5 * d * nnz <= MOST_WORK
+    def blocked_for(Py_ssize_t n, Py_ssize_t d):
+        """Whether the preconditioner is H itself, for so many rows and columns."""
+        return d <= WIDEST and 0.5 * d * d * n <= MOST_WORK
 
     @property
     def entries(self):
@@ -148,9 +149,7 @@ cdef class ScalarNewton(Equations):
         self._pass(TASK_BLOCK, None, self.block)
         if self.blocked:
             factorise(&self.block[0], d, self.lam)
-            # beside two passes over the free examples, and two triangles
-            self.rebuild = (0.5 * d * count * self.rows.nnz / n + d * <double>d * d / 6) / (
-                2.0 * count * self.rows.nnz / n + <double>d * d + 1)
+            self.rebuild = 0.25 * d         # d / 2 products an entry, beside two passes
         else:
             for j in range(d):
                 self.block[j] += self.lam
@@ -242,7 +241,7 @@ cdef class ScalarNewton(Equations):
             for f in range(self.free):
                 p[f] = z[f] + rz / last * p[f]
             step += 1
-        for step in range(SHORTEST):
+        for _halving in range(SHORTEST):
             if self.rise(alpha, v, direction, t, p, wide) > 0:
                 for f in range(self.free):
                     alpha[self.example[f]] = p[f]
@@ -309,7 +308,7 @@ cdef class ScalarNewton(Equations):
 cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                double[::1] out) except -1:
     """One pass over all rows, or over the free ones."""
-    cdef Py_ssize_t f, i, e, at, b, first, count, d = rows.d, unseen = 0, touched = 0
+    cdef Py_ssize_t f, i, e, at, b, first, count, d = rows.d, unseen = 0
     cdef Py_ssize_t visits = rows.n if task == TASK_MARGINS else state.free
     cdef double entry
     cdef double[::1] dense = np.zeros(d if task == TASK_BLOCK and state.blocked else 1)
@@ -317,7 +316,6 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
         for f in range(visits):
             i = f if task == TASK_MARGINS else state.example[f]
             count = span(rows, i, &first)
-            touched += count
             if task == TASK_MARGINS or task == TASK_GATHER:
                 out[f] = dot(rows, i, state.plain, &x[0])
             elif task == TASK_SCATTER:
@@ -341,5 +339,5 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
             if unseen > 4 * PATIENCE:
                 unseen = 0
                 poll()
-    state.touched += touched
+    state.touched += visits * rows.nnz // rows.n
     return 0

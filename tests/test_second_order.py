@@ -1,0 +1,114 @@
+"""Second-order ascents for losses of one margin: within the theory, and worth their while."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import LOSS_NAMES, all_losses, make
+
+import proxsdca
+from proxsdca import _newton
+
+HARD = {"n": 120, "density": 0.5, "lam": 1e-6}
+KNOWN = [name for name in LOSS_NAMES if name != "poisson"]
+
+
+@pytest.fixture
+def ascents(monkeypatch):
+    """How many ascents there were, of which kind."""
+    found = {"all": 0, "faces": 0}
+    for kind in found:
+        real = getattr(proxsdca._loop.Run, f"_ascend_{kind}")
+
+        def counting(self, kind=kind, real=real):
+            found[kind] += 1
+            return real(self)
+
+        monkeypatch.setattr(proxsdca._loop.Run, f"_ascend_{kind}", counting)
+    return found
+
+
+@pytest.mark.parametrize("loss", all_losses(), ids=repr)
+@given(t=st.floats(0.01, 0.99), y=st.floats(-3, 3))
+def test_derivatives_of_the_conjugate(loss, t, y):
+    if loss.classification:
+        y = 1.0 if y > 0 else -1.0
+    y = abs(y) if loss.target_min == 0 else y
+    low, high = (float(np.clip(end, -5, 5)) for end in loss.domain(y))
+    b = low + t * (high - low)
+    slope, curve = loss.derivatives(b, y)
+    if loss.name == "poisson":
+        assert np.isnan(slope)
+        assert np.isnan(curve)
+        return
+    h = 1e-4 * min(1.0, b - low, high - b)
+    if loss.name == "epsilon_insensitive" and abs(b) <= h:
+        return
+    before, here, after = (float(loss.conjugate(-x, y)) for x in (b - h, b, b + h))
+    assert slope == pytest.approx((after - before) / (2 * h), rel=1e-6, abs=1e-6)
+    assert curve == pytest.approx((after - 2 * here + before) / h**2, rel=1e-2, abs=1e-12 / h**2)
+    for end in loss.domain(y):
+        if np.isfinite(end):
+            assert loss.derivatives(float(end), y)[1] == np.inf
+
+
+@pytest.mark.parametrize("d", [15, 700])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", KNOWN)
+def test_ascents_end_where_the_paper_does(loss, weighted, d, ascents, monkeypatch):
+    for name in ("SLOW", "SLOW_FACES", "SLOW_AND_LARGE"):
+        monkeypatch.setattr(_newton, name, 3.0)
+    case = make(loss, seed=3, d=d, **HARD)
+    weights = np.random.default_rng(1).integers(0, 4, HARD["n"]) if weighted else None
+    keywords = {"sample_weight": weights, "tol": 1e-5, "max_epochs": 100_000}
+    r = case.solve(**keywords, certify_every=1)
+    assert r.converged
+    assert sum(ascents.values()) > 0
+    assert r.option == "I"
+    # P(w) - min P <= gap, for either of them
+    plain = case.solve(sample_weight=weights, tol=1e-3, max_epochs=300_000, option="I")
+    assert r.dual - r.rounding <= plain.primal + plain.rounding
+    assert plain.dual - plain.rounding <= r.primal + r.rounding
+    # the dual never falls
+    rounding = r.history["rounding"]
+    assert (np.diff(r.history["dual"]) >= -(rounding[1:] + rounding[:-1])).all()
+
+
+@pytest.mark.parametrize(
+    ("loss", "d", "lam", "kind", "times"),
+    [("hinge", 20, 1e-6, "all", 5), ("logistic", 20, 1e-6, "all", 5),
+     ("hinge", 700, 1e-4, "faces", 1.5)],
+)  # fmt: skip
+def test_fewer_passes(loss, d, lam, kind, times, ascents):
+    case = make(loss, seed=5, n=2_000, d=d, density=0.05, lam=lam)
+    r = case.solve(tol=1e-6, max_epochs=3_000)
+    assert r.converged
+    assert ascents[kind] > 0
+    with pytest.warns(proxsdca.ConvergenceWarning):
+        case.solve(tol=1e-6, max_epochs=int(times * r.epochs), option="I")
+
+
+def test_storages_and_bits(ascents):
+    case = make("hinge", seed=5, d=12, **HARD)
+    dense, again, sparse = (c.solve(tol=1e-6) for c in (case, case, case.csr()))
+    assert ascents["all"] >= 3
+    assert np.array_equal(dense.w, again.w)
+    assert np.array_equal(dense.alpha, again.alpha)
+    assert np.allclose(dense.w, sparse.w, rtol=0, atol=1e-10 * np.abs(dense.w).max())
+
+
+@pytest.mark.parametrize("keywords", [{"option": "I"}, {"tol": 0.0, "max_epochs": 50},
+                                      {"output": "average"}, {"fit_intercept": True},
+                                      {"reg": "l1l2"}])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
+def test_nothing_but_epochs_where_they_are_asked_for(keywords, ascents):
+    make("hinge", seed=5, d=12, **HARD).solve(**{"max_epochs": 200, **keywords})
+    assert ascents == {"all": 0, "faces": 0}
+
+
+@pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
+def test_limits_hold(ascents):
+    case = make("hinge", seed=5, d=12, **HARD)
+    for limit in (1, 7, 20, 50):
+        assert case.solve(tol=1e-9, max_epochs=limit).epochs <= limit
+    assert case.solve(tol=1e-9, max_epochs=10**6, max_seconds=0.0).epochs <= 1
