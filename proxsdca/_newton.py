@@ -1,8 +1,9 @@
-"""Second-order ascent of the dual for vector-valued losses with reg = l2: the order of the calls.
+"""Second-order ascent of the dual where reg = l2: the order of the calls.
 
 The paper's figure allows any step that raises the dual more than one of the options. Where epochs
 come near the target only slowly, proximal steps on all of alpha at once take their place, each
-solved by Newton's method on its smooth primal (`_core.newton`). A step counts only if the true dual
+solved by Newton's method on its smooth primal (`_core.newton` for vector-valued losses,
+`_core.scalar_newton` for those of one margin). A step counts only if the true dual
 rises; w is the lowest P that was met, and the certificate is computed as ever. Where d is too large
 for that, a hinge's alpha is moved along the faces that it is on, between epochs.
 """

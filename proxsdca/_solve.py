@@ -110,8 +110,9 @@ def solve(
         The most seconds.
     option : {"auto", "I", "II", "III", "IV", "IV-4L2", "IV-L2", "V"}
         The step of Procedure Prox-SDCA. "auto" is Option I, the exact one (Option II for softmax
-        with offsets); where epochs come near the target only slowly, for k classes with reg="l2",
-        it also takes second-order steps on all of alpha, each of which raises the dual. "IV-4L2" is
+        with offsets); where epochs come near the target only slowly, with reg="l2" and without
+        an intercept, it also takes second-order steps on all of alpha, or along the faces that it
+        is on, each of which raises the dual. "IV-4L2" is
         Option IV with 4 L^2 in the place of |z|^2, "IV-L2" with the remark's L^2 for k classes.
     order : {"permutation", "uniform", "cyclic", "importance", "blocks"}
         A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1,
