@@ -1,5 +1,5 @@
 #!/bin/sh
-# The hostile campaign, then the tests of the kernel, the validator and the APIs, on a build with
+# The hostile campaign, then the tests of the kernel, the validator, files and APIs, on a build with
 # AddressSanitizer and UBSan: run.sh [N [SEED]].  Nothing outside a temporary directory is written.
 set -eu
 
@@ -44,7 +44,8 @@ sanitized test_hostile.py "$count" "$seed" >"$tmp/campaign" 2>&1 || status=$?
 cat "$tmp/campaign"
 sanitized -m pytest -p no:cacheprovider test_kernel.py test_validate.py test_intercept.py \
     test_oracles.py test_structured.py test_own_losses.py test_own_regularizers.py \
-    test_compiled_losses.py test_cython_api.py >"$tmp/tests" 2>&1 || status=$?
+    test_compiled_losses.py test_cython_api.py test_io.py test_second_order.py \
+    test_vector.py >"$tmp/tests" 2>&1 || status=$?
 cat "$tmp/tests"
 if grep -q -e "runtime error: " -e "ERROR: AddressSanitizer" "$tmp/campaign" "$tmp/tests"; then
     status=1
