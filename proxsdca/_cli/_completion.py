@@ -81,7 +81,7 @@ def _fish(commands: dict[str, argparse.ArgumentParser]) -> str:
         for strings, choices, help in _options(parser):
             line = f"complete -c proxsdca -n '__fish_seen_subcommand_from {command}'"
             for name in strings:
-                line += f" -l {name[2:]}" if name.startswith("--") else f" -{'s'} {name[1:]}"
+                line += f" -l {name[2:]}" if name.startswith("--") else f" -s {name[1:]}"
             if choices:
                 line += f" -x -a '{' '.join(choices)}'"
             if strings or choices:
