@@ -393,9 +393,6 @@ class BlockSide(RowSide):
     def slow(self) -> float:
         return _newton.slow(self.problem)
 
-    def ascent(self, b: Any, dual: float) -> Ascent:
-        return Ascent(self.problem, b, dual, self.faces(b))
-
     def faces(self, b: Any) -> Newton:
         return _newton.newton(self.problem, b)
 
