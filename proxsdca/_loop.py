@@ -439,7 +439,7 @@ class Run:
         """A second-order ascent, of the kind that there is, where many more epochs are needed."""
         side = self.side
         # where no gap was asked for, it is w that is to become as good as it gets
-        asked = self.plan.target.level(1.0) > 0
+        asked = self.plan.target.level(1.0) > 0 or side.ascends_unasked
         if not (asked and self.plan.second_order and side.second_order):
             return
         if len(self.estimates) < max(2, side.slow / 3):  # from far away, ascents are no faster

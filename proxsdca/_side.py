@@ -53,6 +53,7 @@ class Side:
     weight: np.ndarray | None
     scale: float  # v changes by scale times the change of b_i, times x_i
     bias_scale = 0.0  # what the intercept adds to the curvature
+    ascends_unasked = False  # whether second-order ascents are for runs with tol = eps = 0 too
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -361,6 +362,7 @@ class BlockSide(RowSide):
 
     problem: VectorProblem
     certificate_cost = 4.0
+    ascends_unasked = True
 
     def zero(self, make: Callable[[int], np.ndarray]) -> Any:
         return self.problem.zero_alpha()

@@ -112,8 +112,8 @@ def solve(
         The step of Procedure Prox-SDCA. "auto" is Option I, the exact one (Option II for softmax
         with offsets); where epochs come near the target only slowly, with reg="l2" and without
         an intercept, it also takes second-order steps on all of alpha, or along the faces that it
-        is on, each of which raises the dual. "IV-4L2" is
-        Option IV with 4 L^2 in the place of |z|^2, "IV-L2" with the remark's L^2 for k classes.
+        is on, each of which raises the dual. "IV-4L2" is Option IV with 4 L^2 in the place of
+        |z|^2, "IV-L2" with the remark's L^2 for k classes.
     order : {"permutation", "uniform", "cyclic", "importance", "blocks"}
         A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1,
         independent draws with p_i proportional to 1 + |x_i|^2 / (lam gamma n) for smooth losses,
