@@ -74,7 +74,7 @@ class Plan:
     max_epochs: int
     stream: Stream
     option: str = "I"
-    second_order: bool = False  # whether steps other than the option's are welcome
+    solvers: frozenset[str] = frozenset()  # the accelerators that are welcome
     output: str = "last"
     T0: int | None = None
     max_seconds: float | None = None
@@ -234,6 +234,7 @@ class Run:
         self.certified_steps = -1  # the step at which the last certificate was made
         self.estimates: list[float] = []  # of the gap, an epoch each
         self.plain_epochs = 0  # since the last ascent along faces
+        self.used: list[str] = []  # what it was made of so far
         self.lowest = math.inf  # the lowest gap, up to a factor of 2 ...
         self.stalled = 0  # ... and how many certificates near their rounding found none lower
         self.last_epoch: int | None = None  # where it is known that no certificate will say more
@@ -302,6 +303,7 @@ class Run:
             "lowest": self.lowest,
             "last_epoch": self.last_epoch,
             "estimates": np.array(self.estimates),
+            "used": list(self.used),
             "schedule": {name: getattr(self.schedule, name) for name in SCHEDULED},
             "history": self.records(),
             "certificate": tuple(self.certificate) if self.history else None,
@@ -326,6 +328,7 @@ class Run:
         self.lowest, last_epoch = float(saved["lowest"]), saved["last_epoch"]
         self.last_epoch = None if last_epoch is None else index(last_epoch)
         self.estimates = [float(estimate) for estimate in saved["estimates"]]
+        self.used = [str(name) for name in saved["used"]]
         for name, kind in SCHEDULED.items():
             setattr(self.schedule, name, kind(saved["schedule"][name]))
         self.history = saved["history"].astype(HISTORY, casting="no").tolist()
@@ -377,12 +380,18 @@ class Run:
             if self.plan.order == "gap" and self.epochs:
                 self._new_order()
             self.state.core.forget(len(self.order.next()))
+        self._use("epochs")
         if not self._sweep(self.order.visits):
             return False
         self.epochs += 1
         self.plain_epochs += 1
         self.side.between(self.state.core, self.plan.stream, self._late)
         return True
+
+    def _use(self, name: str) -> None:
+        """Note what the run is made of."""
+        if name not in self.used:
+            self.used.append(name)
 
     def forget_limits(self) -> None:
         """Go on as if nothing had been in the way, with the plan that there is now."""
@@ -440,14 +449,16 @@ class Run:
         side = self.side
         # where no gap was asked for, it is w that is to become as good as it gets
         asked = self.plan.target.level(1.0) > 0 or side.ascends_unasked
-        if not (asked and self.plan.second_order and side.second_order):
+        solvers = self.plan.solvers
+        if not (asked and side.second_order):
             return
         if len(self.estimates) < max(2, side.slow / 3):  # from far away, ascents are no faster
             return
         left = self._epochs_left()
         if left > (side.slow if side.second_order == "all" else side.slower):
-            self._ascend_all()
-        elif left > side.slow and self.plain_epochs >= BETWEEN:
+            if "newton" in solvers:
+                self._ascend_all()
+        elif "faces" in solvers and left > side.slow and self.plain_epochs >= BETWEEN:
             self._ascend_faces()
 
     def _ascend_faces(self) -> None:
@@ -461,6 +472,7 @@ class Run:
 
         if passes_left() < LEAST_FACES:
             return
+        self._use("faces")
         faces.ascend_faces(self.b, self.v, self.curvature, FACE_ACCURACY, passes_left)
         passes_left()
         self.touched += faces.touched
@@ -471,6 +483,7 @@ class Run:
 
     def _ascend_all(self) -> None:
         """Steps on all of alpha, one after the other, as long as they raise the dual."""
+        self._use("newton")
         problem, plan, nnz = self.problem, self.plan, max(1, self.problem.nnz)
         dual = problem.evaluate(np.zeros(problem.length), self.b, self.room).dual
         ascent, begun = self.side.ascent(self.b, dual), self.epochs
@@ -597,8 +610,11 @@ class Run:
     def _adapt(self, found: Evaluation, estimate: float) -> None:
         """Let the side draw its conclusions from a certificate that is not yet good enough."""
         side = self.side
-        kept = side.screen(self.b, self.curvature, found, self.room)
+        kept = None
+        if "screening" in self.plan.solvers:
+            kept = side.screen(self.b, self.curvature, found, self.room)
         if kept is not None and (kept < self.active).any():
+            self._use("screening")
             self.active &= kept
             self._new_order()
         if side.follow(found, self.v, estimate, self.plan.target.level(found.primal)):

@@ -26,6 +26,7 @@ ALLOWED: dict[str, Any] = {
     "np.ndarray": np.ndarray,
     "np.ndarray | None": (np.ndarray, type(None)),
     "tuple[np.ndarray, ...]": tuple,
+    "tuple[str, ...]": tuple,
     "sparse.csc_array": sparse.csc_array,
     "float": float,
     "float | None": (float, type(None)),
@@ -97,6 +98,12 @@ class Saved:
         """The object that has these fields, judged."""
         assert dataclasses.is_dataclass(cls)
         annotations = {field.name: field.type for field in dataclasses.fields(cls)}
+        later = {
+            field.name: field.default  # what files of earlier versions do not have
+            for field in dataclasses.fields(cls)
+            if field.default is not dataclasses.MISSING
+        }
+        fields = {**later, **fields}
         if fields.keys() != annotations.keys():
             odd = sorted(fields.keys() ^ annotations.keys())
             raise Damaged(f"a {cls.__name__} has the fields {sorted(annotations)}, but for {odd}")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _predict, _random, _side, _spec, _validate
+from ._accelerators import ALL
 from ._loop import Plan, Target, unchanged
 from ._model import Saved
 from ._problem import Problem
@@ -186,6 +187,7 @@ def one_vs_rest(
         target=Target.from_arguments(tol, eps),
         max_epochs=_validate.count("max_epochs", max_epochs, 0),
         stream=_random.stream(seed),
+        solvers=ALL,
     )
     target, classes = _validate.any_classes(y, _validate.length(X), "one_vs_rest")
     problem, total = Problem.shared(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from . import _random, _side, _spec, _validate
+from ._accelerators import ALL
 from ._loop import Plan, Target, unchanged
 from ._model import Saved
 from ._plot import plot_path
@@ -253,7 +254,7 @@ def path(
         max_epochs=_validate.count("max_epochs", max_epochs, 0),
         stream=_random.stream(seed),
         option=problem.best_option,
-        second_order=True,
+        solvers=ALL,
     )
     largest = None
     if lams is None:

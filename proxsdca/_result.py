@@ -135,6 +135,8 @@ class Result(Saved):
         surrogate that was solved last by rows, 0 by columns.
     classes : (k,) array or None
         The labels, in order; the two of a loss of one margin stand for -1 and +1.
+    solver : tuple of str
+        What the run was made of, in the order of first use: "epochs", and accelerators.
     """
 
     w: np.ndarray
@@ -160,6 +162,7 @@ class Result(Saved):
     order: str
     output: str
     classes: np.ndarray | None
+    solver: tuple[str, ...] = ()  # unknown, in files of earlier versions
 
     def __repr__(self) -> str:
         return (

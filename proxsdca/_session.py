@@ -121,5 +121,4 @@ def _plan(option: str, order: str, seed: int) -> Plan:
         target=Target(0.0, 0.0),
         max_epochs=10_000,
         stream=_random.stream(seed),
-        second_order=False,
     )

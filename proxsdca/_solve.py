@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _checkpoint, _random, _side, _spec, _validate
+from . import _accelerators, _checkpoint, _random, _side, _spec, _validate
 from ._checkpoint import Checkpoint, digest
 from ._loop import Plan, Run, logger, unchanged
 from ._output import OUTPUTS
@@ -25,7 +25,7 @@ from .losses import Loss, VectorLoss
 from .regularizers import Regularizer
 
 # What a plan says that fixes the bits of a run.
-PLANNED = ("max_epochs", "option", "second_order", "order", "output", "T0", "certify_every")
+PLANNED = ("max_epochs", "option", "order", "output", "T0", "certify_every")
 
 
 def solve(
@@ -45,6 +45,7 @@ def solve(
     max_epochs: int = 10_000,
     max_seconds: float | None = None,
     option: str = "auto",
+    solver: str | Iterable[str] = "auto",
     order: str = "permutation",
     output: str = "last",
     T0: int | None = None,
@@ -110,10 +111,16 @@ def solve(
         The most seconds.
     option : {"auto", "I", "II", "III", "IV", "IV-4L2", "IV-L2", "V"}
         The step of Procedure Prox-SDCA. "auto" is Option I, the exact one (Option II for softmax
-        with offsets); where epochs come near the target only slowly, with reg="l2" and without
-        an intercept, it also takes second-order steps on all of alpha, or along the faces that it
-        is on, each of which raises the dual. "IV-4L2" is Option IV with 4 L^2 in the place of
-        |z|^2, "IV-L2" with the remark's L^2 for k classes.
+        with offsets). "IV-4L2" is Option IV with 4 L^2 in the place of |z|^2, "IV-L2" with the
+        remark's L^2 for k classes. Any but "auto" is the paper's procedure, without accelerators.
+    solver : {"auto", "plain"}, or names
+        What may stand beside the epochs: "auto" chooses among all accelerators by counted facts,
+        "plain" is the paper's procedure alone. A name, or several of them, allows just these:
+        "shrinking" (passes over rows that stay at an end of their domain), "screening" (drops
+        columns that are proven to be 0), "faces" (conjugate gradients along the faces that alpha
+        is on), "newton" (Newton's method on all of alpha) and "working_sets" (columns that may
+        matter first). All of them raise the dual, or lower P by columns, and certificates are
+        computed on everything; what was used stands in the Result.
     order : {"permutation", "uniform", "cyclic", "importance", "blocks"}
         A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1,
         independent draws with p_i proportional to 1 + |x_i|^2 / (lam gamma n) for smooth losses,
@@ -175,6 +182,7 @@ def solve(
     """
     output = _validate.choice("output", output, OUTPUTS)
     plain = _spec.plain(option, output)
+    allowed = _accelerators.chosen(solver)
     if _validate.flag("resume", resume) and checkpoint is None:
         raise ValueError("resume = True: checkpoint is needed, the file to go on from")
     place = None if checkpoint is None else _checkpoint.place(checkpoint)
@@ -187,7 +195,7 @@ def solve(
         plan = Plan.from_arguments(
             tol, eps, seed, max_epochs, max_seconds, T0, certify_every, callback, verbose,
             option=_spec.option(option, problem),
-            second_order=option == "auto" and output in ("last", "best"),
+            solvers=_accelerators.fitting(allowed, option, output),
             order=_validate.choice("order", order, _random.ORDERS),
             output=output,
         )  # fmt: skip
@@ -231,6 +239,7 @@ def _identity(side: Side, plan: Plan, start: Any, fingerprint: object) -> dict[s
         "tol": plan.target.tol,
         "eps": plan.target.eps,
         **{name: getattr(plan, name) for name in PLANNED},
+        "solver": sorted(plan.solvers),
         "seed*": digest(plan.stream.state()),
         "warm_start*": None if start is None else digest(point_state(start), *guesses),
     }
@@ -282,6 +291,7 @@ def _result(run: Run) -> Result:
             "order": plan.order,
             "output": plan.output,
             "classes": problem.classes,
+            "solver": tuple(run.used),
         }
     )
 

@@ -23,6 +23,7 @@ def summary(result: Result) -> str:
         Eight lines, without a newline at the end.
     """
     seconds = result.history["seconds"][-1] if len(result.history) else 0.0
+    made_of = f"{' + '.join(result.solver)} " if result.solver else ""
     return "\n".join(
         [
             f"{result.loss.name} + {result.reg.name}: {result.size}",
@@ -31,9 +32,8 @@ def summary(result: Result) -> str:
             f"D(alpha) = {result.dual:.12g}",
             f"gap      = {result.gap:.3e} +- {result.rounding:.0e}, target {result.target:.3e}",
             f"{result.status.name}: {result.status.value}",
-            f"{result.epochs:,} epochs in {seconds:.2f} s "
-            f"(by {result.side}, option {result.option}, order {result.order}, "
-            f"output {result.output})",
+            f"{result.epochs:,} epochs in {seconds:.2f} s ({made_of}by {result.side}, "
+            f"option {result.option}, order {result.order}, output {result.output})",
             f"{np.count_nonzero(result.w):,} of {result.w.size:,} weights are not zero",
         ]
     )
