@@ -360,6 +360,8 @@ class Run:
 
     def go(self) -> None:
         """Run epochs, and certify, until there is a status."""
+        if self._slow_from_the_start():
+            self._ascend_all()
         while self.status is None:
             if self.epochs >= self.plan.max_epochs or not self.visits:
                 self.status = Status.MAX_EPOCHS
@@ -443,6 +445,15 @@ class Run:
             return 0.0
         rate = math.log(max(before / now, 1.0)) / half
         return math.log(now) / rate if rate > 0 else math.inf
+
+    def _slow_from_the_start(self) -> bool:
+        """Whether more epochs are to be expected than a second-order ascent is worth."""
+        side, target = self.side, self.plan.target
+        if self.warm or self.steps or "newton" not in self.plan.solvers:
+            return False
+        if side.second_order != "all" or not target.level(1.0) > 0:
+            return False
+        return side.expected_epochs(self.curvature, target.level) > side.slow_start
 
     def _ascend(self) -> None:
         """A second-order ascent, of the kind that there is, where many more epochs are needed."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from .map cimport Map
@@ -87,6 +87,37 @@ cdef class Rows:
                         break
                 norms[i] = map.norm_sq(state)
         return out
+
+    def sample(self, Py_ssize_t step):
+        """Return the rows 0, step, 2 step, ... as CSR, in copies."""
+        cdef Py_ssize_t columns[BLOCK]
+        cdef double values[BLOCK]
+        cdef Py_ssize_t i, k, m, count, at = 0, rows = (self.n + step - 1) // step
+        starts = np.zeros(rows + 1, np.int64)
+        cdef int64_t[::1] indptr = starts
+        for i in range(rows):
+            k = 0
+            while True:
+                count = self.read(i * step, k, columns, values)
+                k += count
+                if count < BLOCK:
+                    break
+            indptr[i + 1] = indptr[i] + k
+        entries, places = np.zeros(starts[-1]), np.zeros(starts[-1], np.int64)
+        cdef double[::1] data = entries
+        cdef int64_t[::1] indices = places
+        for i in range(rows):
+            k = 0
+            while True:
+                count = self.read(i * step, k, columns, values)
+                for m in range(min(count, indptr[i + 1] - at)):     # X may have changed meanwhile
+                    indices[at], data[at] = columns[m], values[m]
+                    at += 1
+                k += count
+                if count < BLOCK:
+                    break
+            at = indptr[i + 1]
+        return csr_rows(entries, places, starts, self.d, self.canonical)
 
     def zero_rows(self, const double[::1] norms):
         """Return which rows have no entry other than 0; only rows of norm 0 are looked at."""

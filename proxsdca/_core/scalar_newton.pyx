@@ -23,8 +23,8 @@ from .equations cimport Equations, factorise, inner, substitute
 from .losses cimport clip
 from .regs cimport L2Map
 from .rows cimport (
-    AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, Strided32, Strided64,
-    axpy, column, dot, span, value,
+    AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, SparseRows, Strided32,
+    Strided64, axpy, column, dot, span, value,
 )
 from .signals cimport PATIENCE, poll
 from .sums cimport Sum, add, result
@@ -35,6 +35,7 @@ cdef enum:
     WIDEST = 600                    # columns, up to which the preconditioner is H itself ...
     MOST_WORK = 4_000_000_000       # ... if it takes no more products than this, in dense rows
     MOST_STEPS = 50                 # of conjugate gradients along faces
+    SPREAD = 4                      # times faster are products in order than scattered ones
     SHORTEST = 6                    # halvings of a step along faces
     TASK_MARGINS = 1
     TASK_GATHER = 2
@@ -149,7 +150,9 @@ cdef class ScalarNewton(Equations):
         self._pass(TASK_BLOCK, None, self.block)
         if self.blocked:
             factorise(&self.block[0], d, self.lam)
-            self.rebuild = 0.25 * d         # d / 2 products an entry, beside two passes
+            # products for each row, and d^3 / 6 for the factors, beside two passes
+            self.rebuild = 0.1 * (min(SPREAD * self.rows.nnz / n, d) + d * d * (d / 3.0)
+                                   / max(1, self.rows.nnz))
         else:
             for j in range(d):
                 self.block[j] += self.lam
@@ -308,7 +311,7 @@ cdef class ScalarNewton(Equations):
 cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                double[::1] out) except -1:
     """One pass over all rows, or over the free ones."""
-    cdef Py_ssize_t f, i, e, at, b, first, count, d = rows.d, unseen = 0
+    cdef Py_ssize_t f, i, e, g, at, b, first, count, d = rows.d, unseen = 0
     cdef Py_ssize_t visits = rows.n if task == TASK_MARGINS else state.free
     cdef double entry
     cdef double[::1] dense = np.zeros(d if task == TASK_BLOCK and state.blocked else 1)
@@ -324,6 +327,15 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                 for e in range(count):
                     entry = value(rows, first, e)
                     out[column(rows, first, e)] += state.bend[f] * entry * entry
+            elif AnyRows in SparseRows and SPREAD * count < d:
+                for e in range(count):
+                    at = column(rows, first, e)
+                    entry = state.bend[f] * value(rows, first, e)
+                    for g in range(e + 1 if rows.canonical else count):
+                        b = column(rows, first, g)
+                        if b <= at:         # a column may stand twice
+                            out[at * d + b] += entry * value(rows, first, g)
+                unseen += count * count // 2
             else:
                 for e in range(count):
                     dense[column(rows, first, e)] += value(rows, first, e)
