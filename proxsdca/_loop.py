@@ -15,12 +15,14 @@ import numpy as np
 
 from . import _output, _random, _resident, _validate
 from ._checkpoint import Checkpoint, overwrite
+from ._core.epoch import Epoch
 from ._core.order import Stream
-from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES
+from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES, SLOW_ROUNDS, SOLVED, Part
 from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
 from ._result import HISTORY, Check, NumericalError, Status
+from ._shrinking import FEW, FIRST, MOST_PASSES, MOST_VISITS, Shrinking
 from ._side import Core, Side
 
 logger = logging.getLogger("proxsdca")
@@ -135,7 +137,7 @@ class Schedule:
     def due(self, epoch: int, passes: float, estimate: float, level: float) -> bool:
         """Whether to certify now, after so many epochs and passes over all nonzeros."""
         if self.every is not None:
-            return epoch % self.every == 0
+            return epoch >= self.last_epoch + self.every
         if self.rough:
             return self.correction * estimate <= level and self.certificates <= 3 + 0.5 * passes
         reserve = passes >= SHORT or self.may_end_early
@@ -235,6 +237,7 @@ class Run:
         self.estimates: list[float] = []  # of the gap, an epoch each
         self.plain_epochs = 0  # since the last ascent along faces
         self.used: list[str] = []  # what it was made of so far
+        self.primal = 0.0  # an estimate of P, by the last epoch
         self.lowest = math.inf  # the lowest gap, up to a factor of 2 ...
         self.stalled = 0  # ... and how many certificates near their rounding found none lower
         self.last_epoch: int | None = None  # where it is known that no certificate will say more
@@ -278,7 +281,9 @@ class Run:
             self.touched += side.load_cost * self.problem.nnz
         elif self.problem.free:
             side.load_intercept(self.b, self.v)
-        core = side.epoch(self.curvature, self.b, self.v, plan.option)
+        shrinks = "shrinking" in plan.solvers and plan.order == "permutation" and side.shrinks
+        self.shrinking = Shrinking(len(self.curvature)) if shrinks else None
+        core = self._core()
         T0 = self._burn_in(core) if plan.T0 is None else plan.T0
         self.state = _output.State(side, core, self.b, self.v, zeros(len(self.v)))
         self.output = _output.make(plan.output, self.state, T0, plan.stream)
@@ -291,6 +296,14 @@ class Run:
             side.certificate_cost,
             correction=side.correction,
         )
+
+    def _core(self) -> Core:
+        """The loop, for what the side is now."""
+        core = self.side.epoch(self.curvature, self.b, self.v, self.plan.option)
+        if self.shrinking is not None:
+            assert isinstance(core, Epoch)
+            core.watch(self.shrinking.rests)
+        return core
 
     def _state(self) -> dict[str, Any]:
         """All that the rest of the run depends on, to the last bit."""
@@ -312,6 +325,7 @@ class Run:
             "best": self.best.state(),
             "side": self.side.state(),
             "core": self.state.core.state(),
+            "shrinking": None if self.shrinking is None else self.shrinking.state(),
             "output": self.output.saved(),
             "active": self.active,
             "order": self.order.state(),
@@ -341,8 +355,10 @@ class Run:
         self.best.restore(saved["best"])
         self.side.restore(saved["side"])
         self.curvature = self.side.curvature()
-        self.state.core = self.side.epoch(self.curvature, self.b, self.v, self.plan.option)
+        self.state.core = self._core()
         self.state.core.restore(saved["core"])
+        if self.shrinking is not None:
+            self.shrinking.restore(saved["shrinking"])
         self.output.restore(saved["output"])
         overwrite(self.active, saved["active"])
         self._new_order()
@@ -381,6 +397,8 @@ class Run:
         if not self.cursor:  # else a checkpoint was made in mid-epoch
             if self.plan.order == "gap" and self.epochs:
                 self._new_order()
+            if self.shrinking is not None and not self._shrunk(self.shrinking):
+                return False
             self.state.core.forget(len(self.order.next()))
         self._use("epochs")
         if not self._sweep(self.order.visits):
@@ -388,6 +406,33 @@ class Run:
         self.epochs += 1
         self.plain_epochs += 1
         self.side.between(self.state.core, self.plan.stream, self._late)
+        return True
+
+    def _shrunk(self, shrinking: Shrinking) -> bool:
+        """Passes over the rows that are not at rest; False where time ran out inside them."""
+        core, n = self.state.core, len(self.active)
+        assert isinstance(core, Epoch)
+        rows = shrinking.moving(self.active)
+        left = (self.plan.max_epochs - self.epochs - 1) * n - shrinking.visits % n
+        left = min(int(MOST_VISITS * n), left)
+        shrinking.left = 0.0
+        passes = MOST_PASSES if 0 < len(rows) <= FEW * self.visits else 0
+        while passes and 0 < len(rows) <= left:
+            self._use("shrinking")
+            self.plan.stream.shuffle(rows)
+            core.forget(len(rows))
+            core.calm = shrinking.calm
+            if not self._sweep(rows, whole=False):
+                return False
+            shrinking.seen(core.calm, shrinking.gap, shrinking.level)
+            shrinking.left = self.side.gap_estimate(core, len(rows))
+            earlier = shrinking.visits
+            shrinking.visits += len(rows)
+            self.epochs += shrinking.visits // n - earlier // n
+            left -= len(rows)
+            passes = passes - 1 if shrinking.slow else 0
+            rows = rows[shrinking.rests[rows] == 0]
+        core.calm = FIRST * shrinking.calm
         return True
 
     def _use(self, name: str) -> None:
@@ -418,8 +463,12 @@ class Run:
         estimate = side.gap_estimate(core, self.visits)
         last = self.certificate.primal if self.history else 0.0
         primal = side.primal_estimate(core, last)
+        self.primal = primal
         level = self.plan.target.level(primal)
         self.estimates.append(estimate / max(level, 1e-15 * abs(primal), 1e-300))
+        if self.shrinking is not None:
+            assert isinstance(core, Epoch)
+            self.shrinking.seen(core.calm, estimate, level)
         self.progress.estimate(self.epochs, estimate, level, self._seconds())
         if not self.output.ready(self.steps):
             return
@@ -463,14 +512,17 @@ class Run:
         solvers = self.plan.solvers
         if not (asked and solvers & {"newton", "faces"} and side.second_order):
             return
-        if len(self.estimates) < max(2, side.slow / 3):  # from far away, ascents are no faster
-            return
-        left = self._epochs_left()
-        if left > (side.slow if side.second_order == "all" else side.slower):
-            if "newton" in solvers:
-                self._ascend_all()
-        elif "faces" in solvers and left > side.slow and self.plain_epochs >= BETWEEN:
-            self._ascend_faces()
+        early = len(self.estimates) < max(2, side.slow / 3)  # from far away Newton is no faster
+        if self.shrinking is not None and side.second_order == "faces":
+            if "faces" in solvers and self.shrinking.slow and self._epochs_left() > SLOW_ROUNDS:
+                self._ascend_faces()
+        elif not early:
+            left = self._epochs_left()
+            if left > (side.slow if side.second_order == "all" else side.slower):
+                if "newton" in solvers:
+                    self._ascend_all()
+            elif "faces" in solvers and left > side.slow and self.plain_epochs >= BETWEEN:
+                self._ascend_faces()
 
     def _ascend_faces(self) -> None:
         """Steps along the faces that alpha is on, between epochs."""
@@ -492,8 +544,38 @@ class Run:
         self.steps += 1
         self.plain_epochs = 0
 
+    def _ascend_part(self, which: np.ndarray) -> None:
+        """Steps on the alpha_i that are not at rest, as long as they raise the dual."""
+        self._use("newton")
+        nnz, begun = max(1, self.problem.nnz), self.epochs
+        part = Part(self.problem, self.b, self.v, which)
+        ascent = part.ascent
+        enough = SOLVED * self.plan.target.level(self.primal) / part.share
+
+        def passes_left() -> int:
+            self.epochs = begun + -(-ascent.touched // nnz)
+            return 0 if self._late() else self.plan.max_epochs - self.epochs
+
+        while not ascent.stuck and passes_left() >= LEAST and not ascent.gap <= enough:
+            ascent.ascend(lambda primal, dual: primal - dual <= enough, passes_left)
+            self.steps += 1
+        passes_left()
+        self.touched += ascent.touched
+        self.b[which] = ascent.alpha
+        self.side.load(self.b, self.v)
+        self.state.core.reset()
+        self._certify(part.share * ascent.gap, part.best_w)
+        self.estimates = []
+
     def _ascend_all(self) -> None:
         """Steps on all of alpha, one after the other, as long as they raise the dual."""
+        if self.plan.max_epochs - self.epochs < LEAST:
+            return
+        if self.shrinking is not None:
+            which = self.shrinking.moving(self.active)
+            if 0 < len(which) <= FEW * self.problem.n:
+                self._ascend_part(which)
+                return
         self._use("newton")
         problem, plan, nnz = self.problem, self.plan, max(1, self.problem.nnz)
         dual = problem.evaluate(np.zeros(problem.length), self.b, self.room).dual
@@ -519,8 +601,8 @@ class Run:
             self._certify(ascent.gap, ascent.best_w)
         self.estimates = []
 
-    def _sweep(self, visits: np.ndarray) -> bool:
-        """One epoch; False where time ran out inside it."""
+    def _sweep(self, visits: np.ndarray, whole: bool = True) -> bool:
+        """One epoch, or a pass over fewer rows; False where time ran out inside it."""
         problem, core, begin = self.problem, self.state.core, self.cursor
         chunk = max(1, CHUNK * problem.visits // max(1, problem.work))
         if (keeper := _resident.keeper()) is not None:
@@ -546,9 +628,10 @@ class Run:
                 if begin < len(visits):
                     if self._late():
                         return False
-                    self.cursor = begin
-                    self._checkpoint()
-                    self.cursor = 0
+                    if whole:
+                        self.cursor = begin
+                        self._checkpoint()
+                        self.cursor = 0
         finally:
             self.touched += core.visited
         return True
@@ -632,7 +715,7 @@ class Run:
             self.curvature = side.curvature()
             side.load(self.b, self.v)
             self.touched += self.problem.nnz
-            self.state.core = side.epoch(self.curvature, self.b, self.v, self.plan.option)
+            self.state.core = self._core()
 
     def _tell(self, certificate: Certificate) -> None:
         """History, log, progress line and callback of a certificate."""

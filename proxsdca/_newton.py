@@ -19,7 +19,7 @@ import numpy as np
 
 from ._core.duals import Duals
 from ._core.newton import Newton, product
-from ._core.regs import L2Map
+from ._core.regs import L1L2Map, L2Map, WeightedL1L2Map
 from ._core.scalar_newton import ScalarNewton
 from .losses import Logistic
 
@@ -31,7 +31,8 @@ MOST_ENTRIES = 10_000_000  # margins, which are kept for line searches
 STEPS = 12  # of Newton's method for one proximal step; more say that it was too long
 PATIENCE = 3  # proximal steps without a rise, after which epochs are better
 LEAST = 6  # passes over X that a step of Newton's method takes, at the least
-FACE_ACCURACY = 0.05  # the part of the gradient along the faces that may be left
+SOLVED = 0.3  # of the target may be left where only examples that are not at rest take part
+FACE_ACCURACY = 0.1  # the part of the gradient along the faces that may be left
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 BETWEEN = 5  # epochs between two ascents along faces
 SAMPLE = 16  # of so many examples one, to start from their solution ...
@@ -39,6 +40,7 @@ ENOUGH = 5  # ... where that leaves so many for each weight
 SAMPLE_GAP = 1e-3  # ... known to this relative gap
 SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
 SLOW_FACES, SLOWER = 40.0, 500.0  # ... where it goes along the faces of alpha, and is not enough
+SLOW_ROUNDS = 5.0  # the same, where epochs have passes over the rows that move between them
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
 
 
@@ -65,9 +67,13 @@ def newton(problem: VectorProblem, alpha: Duals) -> Newton:
 
 def scalar_kind(problem: Problem) -> str:
     """Which second-order ascent is for this problem, where the loss is one of one margin."""
-    loss = problem.loss
+    loss, map = problem.loss, problem.map
     known = loss.quadratic or isinstance(loss, Logistic)
-    if not (isinstance(problem.map, L2Map) and known and not problem.free):
+    if problem.free or not known:
+        return ""
+    if isinstance(map, (L1L2Map, WeightedL1L2Map)):
+        return "faces" if loss.quadratic else ""
+    if not isinstance(map, L2Map):
         return ""
     blocked = ScalarNewton.blocked_for(problem.n, problem.d)
     return "all" if blocked or loss.gamma > 0 else "faces"
@@ -96,10 +102,58 @@ def sampled(problem: Problem) -> tuple[np.ndarray, int] | None:
             return None
         weight = weight * (len(weight) / weight.sum())
     target = np.ascontiguousarray(problem.target[::SAMPLE])
-    few = replace(problem, storage=problem.storage.sample(SAMPLE), target=target, weight=weight)
+    few = replace(
+        problem,
+        storage=problem.storage.subset(np.arange(0, problem.n, SAMPLE)),
+        target=target,
+        weight=weight,
+    )
     ascent = Ascent(few, few.zero_alpha(), -math.inf, scalar_newton(few))
     ascent.ascend(lambda primal, dual: primal - dual <= SAMPLE_GAP * abs(primal), lambda: 10**6)
     return ascent.best_w, ascent.touched
+
+
+class Part:
+    """The examples that are not at rest, as a problem of their own.
+
+    What the others add to v is fixed, and so are the margins that come of it. With n' examples and
+    lam' = lam n / n', D' is n / n' times what of D depends on them.
+
+    Parameters
+    ----------
+    problem : Problem
+        reg is l2.
+    alpha, v : arrays
+        Where to start.
+    which : (n',) array
+        The examples.
+    """
+
+    def __init__(
+        self, problem: Problem, alpha: np.ndarray, v: np.ndarray, which: np.ndarray
+    ) -> None:
+        self.which, self.share = which, len(which) / problem.n
+        weight = None if problem.weight is None else problem.weight[which]
+        self.problem = replace(
+            problem, storage=problem.storage.subset(which), weight=weight,
+            target=np.ascontiguousarray(problem.target[which]), lam=problem.lam / self.share,
+        )  # fmt: skip
+        start, lam = alpha[which], self.problem.lam
+        own = self.problem.correlations(start) / lam
+        self.origin = v[: problem.d] - own
+        offset = self.problem.margins(self.origin)
+        s = np.ones(len(which)) if weight is None else weight
+        b = np.divide(start, s, out=np.zeros(len(which)), where=s > 0)
+        conjugates = s * problem.loss.conjugate(-b, self.problem.target) + start * offset
+        dual = -float(conjugates.mean()) - 0.5 * lam * product(own, own)
+        core = scalar_newton(self.problem)
+        self.ascent = Ascent(self.problem, start, dual, core, offset)
+
+    @property
+    def best_w(self) -> np.ndarray:
+        """The w of the lowest P' that was met."""
+        w: np.ndarray = self.origin + self.ascent.best_w
+        return w
 
 
 class Ascent:
@@ -115,12 +169,20 @@ class Ascent:
         D(alpha).
     core : Newton or ScalarNewton
         The passes over X.
+    offset : array, optional
+        What the margins are beside X w.
     """
 
     def __init__(
-        self, problem: Problem, alpha: Any, dual: float, core: Newton | ScalarNewton
+        self,
+        problem: Problem,
+        alpha: Any,
+        dual: float,
+        core: Newton | ScalarNewton,
+        offset: np.ndarray | None = None,
     ) -> None:
         self.problem, self.alpha, self.dual, self.core = problem, alpha, dual, core
+        self.offset = offset
         self._next, self._best = problem.zero_alpha(), problem.zero_alpha()
         self._z, self._dz = (np.empty(self.core.entries) for _ in range(2))
         self._step = np.empty(self.core.dim)
@@ -134,6 +196,8 @@ class Ascent:
         self._mu = 0.0 if problem.loss.gamma > 0 else 0.1 * q
         self._failures = 0
         self.core.margins(self.w, self._z)
+        if offset is not None:
+            self._z += offset
 
     @property
     def gap(self) -> float:
@@ -165,6 +229,8 @@ class Ascent:
             self._accumulated += problem.storage.nnz
             primal = loss + 0.5 * lam * product(self.w, self.w)
             dual = -conjugate - 0.5 * lam * product(self._v, self._v)
+            if self.offset is not None:
+                dual -= product(self._next, self.offset) / problem.n
             if primal < self.primal:
                 self.primal = primal
                 np.copyto(self.best_w, self.w)

@@ -13,19 +13,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from . import _newton, _validate, theory
+from . import _newton, _shrinking, _validate, theory
 from ._checkpoint import overwrite
 from ._core.block_epoch import BlockEpoch
 from ._core.block_objective import restore
 from ._core.columns import LossMap, Penalty
 from ._core.epoch import Epoch
+from ._core.faces import Faces
 from ._core.intercept import centred
 from ._core.losses import OPTIONS
 from ._core.map import Map
 from ._core.newton import Newton
 from ._core.oracle_epoch import OracleEpoch
 from ._core.order import Stream
-from ._core.regs import L2Map, gradient
+from ._core.regs import L1L2Map, L2Map, WeightedL1L2Map, gradient
 from ._intercept import Multipliers
 from ._newton import Ascent
 from ._problem import TINY, Evaluation, Problem, Room
@@ -198,6 +199,11 @@ class Side:
         """Steps along the faces that alpha is on."""
         raise NotImplementedError
 
+    @property
+    def shrinks(self) -> bool:
+        """Whether rows may come to rest, and the loop notes which."""
+        return False
+
 
 class RowSide(Side):
     """Visit rows: the terms are phi_i*, the map is grad g*. b is alpha, v is v(alpha)."""
@@ -351,24 +357,27 @@ class RowSide(Side):
     def slow(self) -> float:
         return _newton.scalar_slow(self.problem)
 
-    @property
-    def slower(self) -> float:
-        return _newton.SLOWER
-
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
         """About half of what Theorem 1 promises, with the mean of |x_i|^2 in the place of R^2."""
         problem = self.problem
         if not problem.loss.gamma > 0:
             return 0.0
-        start = problem.mean_loss(np.zeros(problem.n))
+        start: float = problem.mean_loss(np.zeros(problem.n))
         condition = float(np.average(curvature, weights=self.weight)) / problem.loss.gamma
-        return 0.5 * (1 + condition) * math.log(max(1.0, start / max(level(start), TINY)))
+        ratio = max(1.0, start / max(level(start), TINY))
+        return float(0.5 * (1 + condition) * math.log(ratio))
 
     def ascent(self, b: Any, dual: float) -> Ascent:
-        return Ascent(self.problem, b, dual, self.faces(b))
+        return Ascent(self.problem, b, dual, _newton.scalar_newton(self.problem))
 
     def faces(self, b: Any) -> Any:
-        return _newton.scalar_newton(self.problem)
+        problem = self.problem
+        return Faces(problem.storage, self.term, self.map, self.target, self.weight, self.scale)
+
+    @property
+    def shrinks(self) -> bool:
+        separable = isinstance(self.map, (L2Map, L1L2Map, WeightedL1L2Map))
+        return separable and not self.term.foreign and _shrinking.possible(self.term, self.target)
 
     def primal_estimate(self, core: Core, last: float) -> float:
         # g(w) >= v^T w / 2, so this is an estimate from below
@@ -416,8 +425,15 @@ class BlockSide(RowSide):
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
         return 0.0  # that the gap falls as fast as for one margin is not known
 
+    def ascent(self, b: Any, dual: float) -> Ascent:
+        return Ascent(self.problem, b, dual, self.faces(b))
+
     def faces(self, b: Any) -> Newton:
         return _newton.newton(self.problem, b)
+
+    @property
+    def shrinks(self) -> bool:
+        return False
 
     def settle(self, b: Any, curvature: np.ndarray) -> np.ndarray:
         """alpha_i of an example without a nonzero entry is -s_i phi'(0) at the optimum."""

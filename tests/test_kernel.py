@@ -124,7 +124,7 @@ def test_same_seed_same_bits_in_every_storage(loss, reg, tmp_path):
 
 
 def test_runs_repeat_and_seeds_differ():
-    case = make("logistic", n=50, d=6)
+    case = make("logistic", "l1l2", n=50, d=6)
     first = case.solve(seed=7)
     assert fingerprint(first) == fingerprint(case.solve(seed=7))
     assert fingerprint(first) == fingerprint(case.solve(seed=np.random.SeedSequence(7)))

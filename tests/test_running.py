@@ -28,7 +28,7 @@ def test_callback_sees_every_certificate():
 def test_a_true_callback_stops_and_a_truthy_one_does_not():
     case = make("hinge", n=60, d=30)
     with pytest.warns(proxsdca.ConvergenceWarning, match="callback"):
-        r = case.solve(callback=lambda c: c.epoch >= 3, tol=1e-9, certify_every=1)
+        r = case.solve(callback=lambda c: c.epoch >= 3, tol=1e-9, certify_every=1, solver="plain")
     assert r.epochs == 3
     assert r.status is proxsdca.Status.STOPPED
     with pytest.warns(proxsdca.ConvergenceWarning, match="callback"):

@@ -70,6 +70,11 @@ cdef class Epoch(Loop):
     cdef double[::1] quiet
     cdef Py_ssize_t unlifted        # nonzeros visited since the intercept was fitted
 
+    # For shrinking: which rows would stay where they are if their margin moved by `calm` to either
+    # side, which is at least the furthest that the steps since `forget` have moved one.
+    cdef unsigned char[::1] rests
+    cdef public double calm
+
     def __init__(self, Rows rows, Term term, Map map, const double[::1] target, weight,
                  const double[::1] curvature, double[::1] alpha, double[::1] v, *,
                  double scale, double q_R, int option, bint virtual=False, bias=None,
@@ -79,6 +84,7 @@ cdef class Epoch(Loop):
         self.alpha = alpha
         self.path, self.unlifted = 0, 0
         self.quiet = np.zeros(alpha.shape[0] if isinstance(term, Penalty) else 1)
+        self.rests, self.calm = None, 0
         Loop.__init__(self, map, v, scale, q_R, option, virtual, bias, bias_scale)
 
     def record(self):
@@ -87,12 +93,16 @@ cdef class Epoch(Loop):
 
     def state(self):
         return {**Loop.state(self), "path": self.path, "unlifted": self.unlifted,
-                "quiet": np.array(self.quiet)}
+                "quiet": np.array(self.quiet), "calm": self.calm}
 
     def restore(self, state):
         Loop.restore(self, state)
-        self.path, self.unlifted = state["path"], state["unlifted"]
+        self.path, self.unlifted, self.calm = state["path"], state["unlifted"], state["calm"]
         np.copyto(np.asarray(self.quiet), state["quiet"])
+
+    def watch(self, unsigned char[::1] rests):
+        """From here on, note in `rests` which rows are at rest."""
+        self.rests = rests
 
     def average(self, double[::1] w, double[::1] alpha):
         """Write the means of the recorded w and alpha; there must be at least one."""
@@ -274,6 +284,8 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef double bias_scale = state.bias_scale
     cdef const double* lift = &state.lift[0] if state.lift is not None else NULL
     cdef Py_ssize_t unlifted = state.unlifted
+    cdef unsigned char* rests = &state.rests[0] if state.rests is not None else NULL
+    cdef double calm = state.calm
     with nogil:
         for t in range(count):
             if t + 2 * AHEAD < count:
@@ -330,6 +342,14 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 if term.foreign and not isfinite(new):
                     broken = i
                     break
+            if AnyTerm is not Penalty and AnyTerm is not Logistic and AnyMap in SeparableMap:
+                if rests != NULL:
+                    if new != alpha[i]:
+                        rests[i] = False
+                        calm = fmax(calm, fabs(new - alpha[i]) / s * q)
+                    else:
+                        rests[i] = (calm > 0 and term.best(y, b, m - calm, q) == b
+                                    and term.best(y, b, m + calm, q) == b)
             if AnyTerm is Penalty:
                 if new != b:
                     path += fabs(new - b) * sqrt(q)
@@ -350,7 +370,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                     if unlifted > LIFT * state.v.shape[0]:
                         path += map.lift(v, bias)
                         unlifted = 0
-    state.path, state.unlifted = path, unlifted
+    state.path, state.unlifted, state.calm = path, unlifted, calm
     state.position += count
     state.excess = total_excess
     state.loss = total_loss

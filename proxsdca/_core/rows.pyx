@@ -88,36 +88,30 @@ cdef class Rows:
                 norms[i] = map.norm_sq(state)
         return out
 
-    def sample(self, Py_ssize_t step):
-        """Return the rows 0, step, 2 step, ... as CSR, in copies."""
+    def subset(self, const Py_ssize_t[::1] which):
+        """Return the rows of these numbers as CSR, in copies."""
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count, at = 0, rows = (self.n + step - 1) // step
+        cdef Py_ssize_t i, f, k, m, count, at, end, rows = which.shape[0], size = self.nnz
         starts = np.zeros(rows + 1, np.int64)
+        entries, places = np.empty(size), np.empty(size, np.int64)
         cdef int64_t[::1] indptr = starts
-        for i in range(rows):
-            k = 0
-            while True:
-                count = self.read(i * step, k, columns, values)
-                k += count
-                if count < BLOCK:
-                    break
-            indptr[i + 1] = indptr[i] + k
-        entries, places = np.zeros(starts[-1]), np.zeros(starts[-1], np.int64)
         cdef double[::1] data = entries
         cdef int64_t[::1] indices = places
-        for i in range(rows):
-            k = 0
+        at = 0
+        for f in range(rows):
+            i, k = which[f], 0
             while True:
-                count = self.read(i * step, k, columns, values)
-                for m in range(min(count, indptr[i + 1] - at)):     # X may have changed meanwhile
-                    indices[at], data[at] = columns[m], values[m]
-                    at += 1
+                count = self.read(i, k, columns, values)
+                end = min(count, size - at)     # X may have changed meanwhile
+                for m in range(end):
+                    indices[at + m], data[at + m] = columns[m], values[m]
+                at += end
                 k += count
                 if count < BLOCK:
                     break
-            at = indptr[i + 1]
-        return csr_rows(entries, places, starts, self.d, self.canonical)
+            indptr[f + 1] = at
+        return csr_rows(entries[:at], places[:at], starts, self.d, self.canonical)
 
     def zero_rows(self, const double[::1] norms):
         """Return which rows have no entry other than 0; only rows of norm 0 are looked at."""

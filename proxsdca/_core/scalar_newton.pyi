@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,11 +32,3 @@ class ScalarNewton(Equations):
         out: _Floats | None,
     ) -> tuple[float, float, float]: ...
     def curve(self, alpha: _Floats, mu: float, precondition: bool) -> None: ...
-    def ascend_faces(
-        self,
-        alpha: _Floats,
-        v: _Floats,
-        curvature: _Floats,
-        accuracy: float,
-        passes_left: Callable[[], int],
-    ) -> bool: ...

@@ -19,8 +19,7 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.string cimport memcpy
 
-from .equations cimport Equations, factorise, inner, substitute
-from .losses cimport clip
+from .equations cimport Equations, factorise, substitute
 from .regs cimport L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, SparseRows, Strided32,
@@ -34,9 +33,7 @@ from .term cimport Term
 cdef enum:
     WIDEST = 600                    # columns, up to which the preconditioner is H itself ...
     MOST_WORK = 4_000_000_000       # ... if it takes no more products than this, in dense rows
-    MOST_STEPS = 50                 # of conjugate gradients along faces
     SPREAD = 4                      # times faster are products in order than scattered ones
-    SHORTEST = 6                    # halvings of a step along faces
     TASK_MARGINS = 1
     TASK_GATHER = 2
     TASK_SCATTER = 3
@@ -151,8 +148,8 @@ cdef class ScalarNewton(Equations):
         if self.blocked:
             factorise(&self.block[0], d, self.lam)
             # products for each row, and d^3 / 6 for the factors, beside two passes
-            self.rebuild = 0.1 * (min(SPREAD * self.rows.nnz / n, d) + d * d * (d / 3.0)
-                                   / max(1, self.rows.nnz))
+            self.rebuild = 0.1 * (min(SPREAD * self.rows.nnz / n, d)
+                                  + d * d * (d / 3.0) / max(1, self.rows.nnz))
         else:
             for j in range(d):
                 self.block[j] += self.lam
@@ -175,117 +172,6 @@ cdef class ScalarNewton(Equations):
         else:
             for j in range(self.dim):
                 out[j] /= self.block[j]
-
-    def ascend_faces(self, double[::1] alpha, double[::1] v, const double[::1] curvature,
-                     double accuracy, passes_left):
-        """Raise D along the alpha_i that are inside their domain, for phi* a quadratic there.
-
-        n D(alpha + p) is quadratic in p then: conjugate gradients go towards its maximum, and what
-        leaves the domain is projected back, by shorter steps until the dual has risen.
-
-        Parameters
-        ----------
-        alpha : (n,) array
-            Overwritten where the dual rises.
-        v : (d,) array
-            v(alpha), overwritten likewise.
-        curvature : (n,) array
-            |x_i|^2 / (lambda n).
-        accuracy : float
-            The part of the gradient that may be left.
-        passes_left : callable
-            How many passes over X there is time for.
-
-        Returns
-        -------
-        bool
-            Whether the dual has risen.
-        """
-        cdef Py_ssize_t i, f, step = 0, n = self.rows.n
-        cdef double s = 1, c, bend, rz, last, first, a, t = 1
-        self.free = 0
-        for i in range(n):
-            if self.weight is not None:
-                s = self.weight[i]
-            c = self.term.conj_curve(self.target[i], alpha[i] / s) if s > 0 else INFINITY
-            if c < INFINITY and curvature[i] > 0:
-                self.example[self.free], self.bend[self.free] = i, c / s
-                self.free += 1
-        if self.free == 0:
-            return False
-        cdef double[::1] r = np.empty(self.free)
-        cdef double[::1] z = np.empty(self.free)
-        cdef double[::1] p = np.empty(self.free)
-        cdef double[::1] direction = np.zeros(self.free)
-        cdef double[::1] wide = np.empty(self.dim)
-        self._pass(TASK_GATHER, v, self.at)
-        for f in range(self.free):
-            i = self.example[f]
-            if self.weight is not None:
-                s = self.weight[i]
-            r[f] = -(self.term.conj_slope(self.target[i], alpha[i] / s) + self.at[f])
-            p[f] = z[f] = r[f] / (self.bend[f] + curvature[i])
-        rz = first = inner(&r[0], &z[0], self.free)
-        while step < MOST_STEPS and rz > accuracy * accuracy * first and passes_left() > 4:
-            self.spread(p, wide)
-            self._pass(TASK_GATHER, wide, self.at)
-            bend = 0
-            for f in range(self.free):
-                self.at[f] += self.bend[f] * p[f]
-                bend += self.at[f] * p[f]
-            if not bend > 0:
-                break
-            a = rz / bend
-            for f in range(self.free):
-                direction[f] += a * p[f]
-                r[f] -= a * self.at[f]
-                z[f] = r[f] / (self.bend[f] + curvature[self.example[f]])
-            last, rz = rz, inner(&r[0], &z[0], self.free)
-            for f in range(self.free):
-                p[f] = z[f] + rz / last * p[f]
-            step += 1
-        for _halving in range(SHORTEST):
-            if self.rise(alpha, v, direction, t, p, wide) > 0:
-                for f in range(self.free):
-                    alpha[self.example[f]] = p[f]
-                for i in range(self.dim):
-                    v[i] += wide[i]
-                return True
-            t *= 0.5
-        return False
-
-    cdef int spread(self, const double[::1] p, double[::1] wide) except -1:
-        """wide = 1/(lambda n) sum_i x_i p_i over the free examples."""
-        cdef Py_ssize_t j
-        wide[:] = 0
-        self._pass(TASK_SCATTER, p, wide)
-        for j in range(self.dim):
-            wide[j] /= self.lam * self.rows.n
-        return 0
-
-    cdef double rise(self, const double[::1] alpha, const double[::1] v,
-                     const double[::1] direction, double t, double[::1] new,
-                     double[::1] wide) except? -1:
-        """n times the rise of D by a step of length t, projected into the domain.
-
-        Writes the new alpha_i of the free examples, and the change of v.
-        """
-        cdef Py_ssize_t i, f, j
-        cdef double s = 1, y, old, b
-        cdef Sum total = Sum(0, 0, 0, 0)
-        for f in range(self.free):
-            i = self.example[f]
-            if self.weight is not None:
-                s = self.weight[i]
-            y, old = self.target[i], alpha[i] / s
-            b = clip(old + t * direction[f] / s, self.term.lower(y), self.term.upper(y))
-            add(&total, s * (self.term.phi_conj(y, -old) - self.term.phi_conj(y, -b)))
-            new[f] = s * b
-            self.at[f] = new[f] - alpha[i]
-        self.spread(self.at, wide)
-        for j in range(self.dim):
-            add(&total, -(v[j] + 0.5 * wide[j]) * wide[j] * self.lam * self.rows.n)
-        return result(&total)
 
     def _pass(self, int task, vector, double[::1] out):
         cdef const double[::1] x = vector

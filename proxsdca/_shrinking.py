@@ -1,0 +1,73 @@
+"""Shrinking: between two epochs, passes over the rows that are not at rest.
+
+Where phi* has kinks, or its domain ends that alpha_i may reach, most alpha_i end up there and stay.
+The kernel notes which rows would not move even if their margin were off by as much as the last
+steps have moved one (`Epoch.watch`). They are passed over until the others are nearly solved, and
+then visited again: every epoch is whole, and its estimate of the gap, like any certificate, is one
+of all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ._checkpoint import overwrite
+from ._core.losses import Loss
+
+FEW = 0.9  # of the rows must be fewer than this part for passes to be worth it
+MOST_VISITS, MOST_PASSES = 2.0, 50  # of n, and how many passes, between two epochs
+ENOUGH = 0.1  # times the gap that the last epoch has seen
+NEAR = 0.3  # times the target
+CALM = 0.3  # times the furthest that the last steps have moved a margin
+
+FIRST = 0.01  # times that, for an epoch, until its own steps have moved one further
+
+
+def possible(loss: Loss, target: np.ndarray) -> bool:
+    """Whether an alpha_i may rest at an end of its domain: phi* has a finite slope there."""
+    y = float(target[0])
+    ends = (float(end) for end in loss.domain(y))
+    return any(math.isfinite(loss.derivatives(end, y)[0]) for end in ends if math.isfinite(end))
+
+
+class Shrinking:
+    """Which of n rows are at rest, and how the last passes over the others went."""
+
+    def __init__(self, n: int) -> None:
+        self.rests = np.zeros(n, np.uint8)
+        self.calm = 0.0  # what a margin may be off by where a row rests
+        self.gap = self.level = 0.0  # that the last epoch has seen, and the target then
+        self.left = 0.0  # the gap that the last passes have left
+        self.visits = 0  # of passes, which count as epochs together
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` goes on from."""
+        numbers = self.calm, self.gap, self.level, self.left
+        return {"rests": self.rests, "numbers": numbers, "visits": self.visits}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        overwrite(self.rests, state["rests"])
+        self.calm, self.gap, self.level, self.left = map(float, state["numbers"])
+        self.visits = int(state["visits"])
+
+    def seen(self, calm: float, gap: float, level: float) -> None:
+        """After an epoch."""
+        self.calm, self.gap, self.level = CALM * calm, gap, level
+
+    @property
+    def enough(self) -> float:
+        """The gap at which the rows that move are solved well enough."""
+        return max(NEAR * self.level, ENOUGH * self.gap)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the last passes did not get so far."""
+        return self.left > self.enough
+
+    def moving(self, active: np.ndarray) -> np.ndarray:
+        """The rows, of those that are active, that are not at rest."""
+        return np.flatnonzero(active & (self.rests == 0))
