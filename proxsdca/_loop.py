@@ -17,7 +17,7 @@ from . import _output, _random, _resident, _validate
 from ._checkpoint import Checkpoint, overwrite
 from ._core.epoch import Epoch
 from ._core.order import Stream
-from ._newton import BETWEEN, FACE_ACCURACY, LEAST, LEAST_FACES, SLOW_ROUNDS, SOLVED, Part
+from ._newton import BETWEEN, EARLY, FACE_ACCURACY, LEAST, LEAST_FACES, SLOW_ROUNDS, SOLVED, Part
 from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
@@ -512,7 +512,7 @@ class Run:
         solvers = self.plan.solvers
         if not (asked and solvers & {"newton", "faces"} and side.second_order):
             return
-        early = len(self.estimates) < max(2, side.slow / 3)  # from far away Newton is no faster
+        early = len(self.estimates) < self._far  # from far away Newton is no faster
         if self.shrinking is not None and side.second_order == "faces":
             if "faces" in solvers and self.shrinking.slow and self._epochs_left() > SLOW_ROUNDS:
                 self._ascend_faces()
@@ -523,6 +523,11 @@ class Run:
                     self._ascend_all()
             elif "faces" in solvers and left > side.slow and self.plain_epochs >= BETWEEN:
                 self._ascend_faces()
+
+    @property
+    def _far(self) -> float:
+        """How many epochs it takes, at the least, to come near."""
+        return EARLY if self.shrinking is not None else max(2, self.side.slow / 3)
 
     def _ascend_faces(self) -> None:
         """Steps along the faces that alpha is on, between epochs."""

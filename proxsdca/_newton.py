@@ -39,6 +39,7 @@ SAMPLE = 16  # of so many examples one, to start from their solution ...
 ENOUGH = 5  # ... where that leaves so many for each weight
 SAMPLE_GAP = 1e-3  # ... known to this relative gap
 SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
+SLOW_KINKED, EARLY = 20.0, 4  # ... where rows come to rest, and not before so many epochs
 SLOW_FACES, SLOWER = 40.0, 500.0  # ... where it goes along the faces of alpha, and is not enough
 SLOW_ROUNDS = 5.0  # the same, where epochs have passes over the rows that move between them
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
@@ -82,7 +83,7 @@ def scalar_kind(problem: Problem) -> str:
 def scalar_slow(problem: Problem) -> float:
     """The number of epochs from which on an ascent is faster."""
     if ScalarNewton.blocked_for(problem.n, problem.d):
-        return SLOW
+        return SLOW if problem.loss.gamma > 0 else SLOW_KINKED
     return SLOW_AND_LARGE if problem.loss.gamma > 0 else SLOW_FACES
 
 
