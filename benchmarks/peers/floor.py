@@ -1,0 +1,62 @@
+"""The floor: the time of one read of a case's data at the speed of this machine's memory.
+
+An epoch reads X and y once, so that no epoch is faster than that; and a solver that knew the
+answer would still have to read the data once to prove it. Small data stay in a cache, so that
+the speed is measured on an array of the case's own size.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+from .problem import Problem
+
+LARGE = 2**28  # bytes: more than a cache holds
+EPOCHS = (2, 6)  # of the two runs whose difference is taken
+RUNS = 3
+
+
+def bandwidth(size: int) -> float:
+    """Bytes a second that one thread reads from an array of that many bytes, over and over."""
+    a = np.ones(max(size // 8, 1))
+    repeats = max(1, LARGE // a.nbytes)
+    best = np.inf
+    for _ in range(5):
+        begin = time.perf_counter()
+        for _ in range(repeats):
+            a @ a
+        best = min(best, time.perf_counter() - begin)
+    return repeats * a.nbytes / best
+
+
+def size(problem: Problem) -> int:
+    """Bytes of X and y: for sparse X, 12 for each entry and 4 for each row or column."""
+    X = problem.X
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    return sum(part.nbytes for part in parts) + problem.y.nbytes
+
+
+def epoch(problem: Problem) -> float:
+    """Seconds of one of the paper's epochs, without accelerators and certificates."""
+    ends = []
+    for epochs in EPOCHS:
+        best = np.inf
+        for _ in range(RUNS):
+            begin = time.perf_counter()
+            r = problem.solve(1e-15, 60.0, max_epochs=epochs, solver="plain", certify_every=10**6)
+            best = min(best, time.perf_counter() - begin)
+        ends.append((best, r.epochs))
+    (few, a), (many, b) = ends
+    return (many - few) / (b - a) if b > a else many / b
+
+
+def floor(problem: Problem) -> dict[str, float]:
+    """What the table of floors needs of a case."""
+    total = size(problem)
+    speed = bandwidth(total)
+    return {
+        "bytes": total, "bytes per second": speed, "read": total / speed, "epoch": epoch(problem),
+    }  # fmt: skip
