@@ -18,20 +18,19 @@ import warnings
 from pathlib import Path
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
-TOOLS = ("setuptools", "wheel", "meson-python", "meson", "ninja", "cython", "numpy")
+TOOLS = ("setuptools", "wheel", "cython", "numpy")
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA")
 
 
 def setup() -> None:
     """Install proxsdca and the extra `peers`.
 
-    Some peers need numpy to be built and do not say so: everything is built without isolation,
-    what that takes coming first. A peer that cannot be installed here is left out.
+    Some peers need numpy to be built and do not say so: they are built without isolation, what that
+    takes coming first. A peer that cannot be installed here is left out.
     """
     pip = [sys.executable, "-m", "pip", "install"]
-    subprocess.run([*pip, *TOOLS], check=True)
+    subprocess.run([*pip, str(BENCHMARKS.parent), *TOOLS], check=True)
     pip.append("--no-build-isolation")
-    subprocess.run([*pip, str(BENCHMARKS.parent)], check=True)
     for requirement in importlib.metadata.requires("proxsdca") or ():
         peer, _, marker = requirement.partition(";")
         if "peers" in marker and subprocess.run([*pip, peer.strip()]).returncode:

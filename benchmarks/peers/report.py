@@ -139,11 +139,15 @@ def draw(records: list[dict], file: Path) -> None:
 
 def _panel(panel, record: dict) -> None:
     """The frontiers of one case; the legend has the seconds at the targets."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     entries = []
 
     def line(points: list[tuple[float, float]], label: str, **style) -> None:
-        x, y = zip(*sorted(points), strict=True)
+        x, y = np.array(sorted(points)).T
         y = np.minimum.accumulate(np.maximum(y, LOWEST))  # the best that is there by then
+        shown = np.searchsorted(-y, -LOWEST) + 1  # up to the first that leaves the picture
+        x, y = x[:shown], y[:shown]
         (artist,) = panel.plot(x, y, **style)
         entries.append((artist, label))
 
@@ -180,6 +184,9 @@ def _panel(panel, record: dict) -> None:
         )  # fmt: skip
     panel.set_xscale("log")
     panel.set_yscale("log")
+    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.xaxis.set_minor_formatter(NullFormatter())
     panel.set_ylim(LOWEST * 0.7, 2)
     for target in TARGETS:
         panel.axhline(target, color="0.8", linewidth=0.8, zorder=0)

@@ -161,18 +161,14 @@ def _snapml(problem: Problem) -> Iterator[tuple[str, Fit]]:
 def _cyanure(problem: Problem) -> Iterator[tuple[str, Fit]]:
     from cyanure.estimators import Classifier
 
-    kind, k = _kind(problem), problem.classes
+    k = problem.classes
     loss = {"logistic": "logistic", "softmax": "multiclass-logistic", "squared": "square"}
-    if problem.loss not in loss or len(np.unique(problem.y)) > max(2, k):
+    # its elastic net does not converge here
+    if problem.loss not in loss or problem.reg == "l1l2" or len(np.unique(problem.y)) > max(2, k):
         return
-    penalty = {
-        "l2": {"penalty": "l2", "lambda_1": problem.lam},
-        "l1": {"penalty": "l1", "lambda_1": problem.sigma},
-        "l1l2": {"penalty": "elasticnet", "lambda_1": problem.sigma, "lambda_2": problem.lam},
-    }[problem.reg]
     model = Classifier(
-        loss=loss[kind[0]], fit_intercept=False, max_iter=MANY, n_threads=1, verbose=False,
-        **penalty,
+        loss=loss[problem.loss], penalty=problem.reg, lambda_1=problem.lam + problem.sigma,
+        fit_intercept=False, max_iter=MANY, n_threads=1, verbose=False,
     )  # fmt: skip
     X = _by_rows(problem.X)
 
