@@ -2,8 +2,8 @@
 
 Ours is the time to a certified relative gap; a peer's is that of the one fit at the loosest
 tolerance that gets P(w) within the same distance of the optimum, relatively; finding that tolerance
-is not counted. All contenders run in turns, each in a process of its own. Data are looked for in
-the folder that PROXSDCA_DATA names. `--only choice` is a conditional logit on generated data,
+is not counted. All contenders run in turns. Data are looked for in the folder that PROXSDCA_DATA
+names. `--only choice` is a conditional logit on generated data,
 `--only memory` 10^5 rows and 1,000 classes.
 """
 
@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from peers import MANY, Fit, capped
+from peers.problem import Problem
+from peers.race import in_turns, loosest
+from peers.solvers import solvers
 from scipy.optimize import minimize
-from sklearn.linear_model import LogisticRegression
 from suites.data import available, load
 
 import proxsdca
@@ -28,12 +29,10 @@ from proxsdca._vector import problem_of
 TARGETS = (1e-3, 1e-6)
 CAP = 60.0  # seconds for one fit of a peer, unless told otherwise
 ROUNDS = 3  # of all contenders in turns; the best time counts
-LONG = 5.0  # seconds; a longer fit is not repeated
-TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
 DATA = ("letter", "usps", "news20-20", "news20-20 raw")
 
 
-def problem(name: str) -> tuple[sp.csr_matrix | np.ndarray, np.ndarray]:
+def data(name: str) -> tuple[sp.csr_matrix | np.ndarray, np.ndarray]:
     """X, dense where it is, and class numbers; the rows of news20-20 have length 1 unless raw."""
     X, y = load(name.split()[0])
     X, y = sp.csr_matrix(X, dtype=float), np.unique(y, return_inverse=True)[1]
@@ -42,114 +41,27 @@ def problem(name: str) -> tuple[sp.csr_matrix | np.ndarray, np.ndarray]:
     return (X.toarray() if X.nnz > 0.5 * X.shape[0] * X.shape[1] else X), y
 
 
-def primal(X: np.ndarray, y: np.ndarray, w: np.ndarray, loss: str, lam: float) -> float:
-    """P(w), by numpy alone."""
-    z = X @ w
-    rows = np.arange(len(y))
-    if loss == "softmax":
-        top = z.max(axis=1)
-        phi = top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - z[rows, y]
-    else:
-        phi = (z + 1 - np.eye(w.shape[1])[y]).max(axis=1) - z[rows, y]
-    return phi.mean() + lam / 2 * (w * w).sum()
-
-
-def liblinear_fit(X: np.ndarray, y: np.ndarray, C: float) -> Fit:
-    """liblinear -s 4; its copy of the data is made here, once."""
-    from liblinear import liblinear
-    from liblinear.liblinearutil import train
-
-    data = liblinear.problem(y.astype(float), sp.csr_matrix(X))
-
-    def fit(tol: float) -> np.ndarray:
-        model = train(data, f"-s 4 -c {C!r} -e {tol!r} -q")
-        found = np.ctypeslib.as_array(model.w, (model.nr_feature * model.nr_class,))
-        w = np.zeros((X.shape[1], model.nr_class))
-        labels = [model.label[j] for j in range(model.nr_class)]
-        w[: model.nr_feature, labels] = found.reshape(model.nr_feature, -1)
-        return w
-
-    return fit
-
-
-def sklearn_fit(X: np.ndarray, y: np.ndarray, C: float, solver: str) -> Fit:
-    """scikit-learn's multinomial logistic regression."""
-    estimator = LogisticRegression(C=C, fit_intercept=False, solver=solver, max_iter=MANY)
-    return lambda tol: estimator.set_params(tol=tol).fit(X, y).coef_.T
-
-
-def cyanure_fit(X: np.ndarray, y: np.ndarray, lam: float) -> Fit:
-    """cyanure's multiclass logistic."""
-    from cyanure.estimators import Classifier
-
-    def fit(tol: float) -> np.ndarray:
-        model = Classifier(
-            loss="multiclass-logistic", penalty="l2", lambda_1=lam, fit_intercept=False, tol=tol,
-            max_iter=MANY, verbose=False,
-        )  # fmt: skip
-        return np.asarray(model.fit(X, y).coef_).reshape(X.shape[1], -1)
-
-    return fit
-
-
-def peers(X: np.ndarray, y: np.ndarray, loss: str, lam: float) -> dict[str, Fit]:
-    """Every peer that has the problem and is installed."""
-    n, d = X.shape
-    C = 1 / (lam * n)
-    if loss == "multiclass_hinge":
-        return {"liblinear -s 4": liblinear_fit(X, y, C)}
-    solvers = ("lbfgs", "saga", *(["newton-cholesky"] if d * (y.max() + 1) <= 3000 else []))
-    found = {f"scikit-learn {solver}": sklearn_fit(X, y, C, solver) for solver in solvers}
-    try:
-        import cyanure  # noqa: F401
-    except ImportError:
-        return found
-    return {**found, "cyanure": cyanure_fit(X, y, lam)}
-
-
-def loosest(
-    fit: Fit, cap: float, reached: Callable[[np.ndarray], bool]
-) -> tuple[float, float] | None:
-    """The loosest tolerance that reaches the target, and the seconds it took."""
-    left = cap
-    for tol in TOLERANCES:
-        found = capped(fit, tol, left)
-        if found is None:
-            return None
-        left -= found[0]
-        if reached(found[1]):
-            return tol, found[0]
-    return None
-
-
 def lines(name: str, loss: str, factor: float, cap: float) -> None:
     """The table's lines for one problem, a target each."""
-    X, y = problem(name)
-    lam = factor / len(y)
-
-    def solve(tol: float) -> proxsdca.Result:
-        return proxsdca.solve(X, y, loss=loss, lam=lam, tol=tol, max_epochs=10**6, max_seconds=300)
-
-    reference = solve(1e-8 if "raw" not in name else 1e-6)
-    fits = peers(X, y, loss, lam)
+    X, y = data(name)
+    problem = Problem(X, y, loss, "l2", factor / len(y))
+    reference = problem.solve(1e-8 if "raw" not in name else 1e-6, 300)
+    fits = solvers(problem)
     for target in TARGETS:
+
+        def reached(w: np.ndarray, target: float = target) -> bool:
+            return problem.primal(w) <= (1 + target) * reference.primal
+
         begin = time.perf_counter()
-        r = solve(target)
+        r = problem.solve(target, 300)
         best = {"proxsdca": time.perf_counter() - begin}
-        contenders: dict[str, tuple[Fit, float]] = {"proxsdca": (lambda tol: solve(tol).w, target)}
+        runs = {"proxsdca": partial(problem.fit, target, 300)}
         for peer, fit in fits.items():
-            found = loosest(
-                fit, cap,
-                lambda w, t=target: primal(X, y, w, loss, lam) <= (1 + t) * reference.primal,
-            )  # fmt: skip
-            if found:
-                contenders[peer], best[peer] = (fit, found[0]), found[1]
-        for _ in range(ROUNDS - 1):
-            for key, (fit, tol) in contenders.items():
-                if best[key] <= LONG and (found := capped(fit, tol, cap)):
-                    best[key] = min(best[key], found[0])
+            if found := loosest(fit, cap, reached):
+                runs[peer], best[peer] = partial(fit, found[0]), found[1]
+        in_turns(runs, best, ROUNDS - 1, reached)
         others = ", ".join(f"{key} {t:.3f}" for key, t in best.items() if key != "proxsdca")
-        suboptimality = primal(X, y, r.w, loss, lam) / reference.dual - 1
+        suboptimality = problem.primal(r.w) / reference.dual - 1
         row = (
             name, loss, f"{factor:g}/n", f"{target:g}", f"{r.gap / r.primal:.1e}",
             f"{suboptimality:.1e}", f"{best['proxsdca']:.3f}" + ("" if r.converged else " (no)"),

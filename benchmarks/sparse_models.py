@@ -15,21 +15,22 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from peers.problem import Problem
+from peers.race import in_turns, loosest
+from peers.solvers import solvers
 from suites.data import available, load
 
 import proxsdca
-from proxsdca import _random
-from proxsdca._problem import Problem
+from proxsdca import _problem, _random
 from proxsdca._side import RowSide
 from proxsdca.regularizers import L1
 
 ROUNDS = 3
-LONG = 3.0  # seconds; a longer fit is not repeated
-TOLERANCES = tuple(10.0**-k for k in range(1, 13))
+CAP = 20.0  # seconds for one fit of a peer
+LIBRARIES = ("scikit-learn", "celer", "skglm")
 SETS = ("colon", "prostate", "riboflavin", "reuters", "w8a")
 DENSE = ("colon", "prostate", "riboflavin")  # columns standardised, y centred
 MANY = 10**6
-Fit = Callable[[float], np.ndarray]
 
 
 def data(name: str, loss: str) -> tuple[object, np.ndarray]:
@@ -47,77 +48,18 @@ def data(name: str, loss: str) -> tuple[object, np.ndarray]:
     return X, y - y.mean()
 
 
-def primal(X, y: np.ndarray, w: np.ndarray, loss: str, sigma: float) -> float:
-    """P(w), by numpy alone."""
-    z = X @ w
-    phi = 0.5 * (z - y) ** 2 if loss == "squared" else np.logaddexp(0, -y * z)
-    return phi.mean() + sigma * np.abs(w).sum()
-
-
-def gap(X, y: np.ndarray, w: np.ndarray, sigma: float) -> float:
+def gap(problem: Problem, w: np.ndarray) -> float:
     """The duality gap of the lasso at w, by numpy alone, with its residual as the dual point."""
-    n, r = len(y), y - X @ w
-    c = min(1.0, sigma / (np.abs(X.T @ r).max() / n))
-    return primal(X, y, w, "squared", sigma) - (c * (r @ y) - c * c * (r @ r) / 2) / n
-
-
-def peers(X, y: np.ndarray, loss: str, sigma: float) -> dict[str, Fit]:
-    """Library -> fit, for the libraries that are installed."""
-    n, found = len(y), {}
-
-    def add(name: str, make: Callable[[], object]) -> None:
-        def fit(tol: float) -> np.ndarray:
-            return make().set_params(tol=tol).fit(X, y).coef_.ravel()
-
-        try:
-            make()
-            found[name] = fit
-        except ImportError:
-            pass
-
-    def sklearn():
-        from sklearn.linear_model import Lasso, LogisticRegression
-
-        if loss == "squared":
-            return Lasso(alpha=sigma, fit_intercept=False, max_iter=MANY)
-        return LogisticRegression(
-            l1_ratio=1.0, C=1 / (n * sigma), solver="liblinear", fit_intercept=False, max_iter=MANY
-        )
-
-    def celer():
-        from celer import Lasso, LogisticRegression
-
-        if loss == "squared":
-            return Lasso(alpha=sigma, fit_intercept=False, max_iter=1000)
-        return LogisticRegression(C=1 / (n * sigma), max_iter=1000)
-
-    def skglm():
-        from skglm import Lasso, SparseLogisticRegression
-
-        if loss == "squared":
-            return Lasso(alpha=sigma, fit_intercept=False, max_iter=1000)
-        return SparseLogisticRegression(alpha=sigma, fit_intercept=False, max_iter=1000)
-
-    for name, make in (("scikit-learn", sklearn), ("celer", celer), ("skglm", skglm)):
-        add(name, make)
-    return found
+    X, y, n = problem.X, problem.y, len(problem.y)
+    r = y - X @ w
+    c = min(1.0, problem.sigma / (np.abs(X.T @ r).max() / n))
+    return problem.primal(w) - (c * (r @ y) - c * c * (r @ r) / 2) / n
 
 
 def timed(run: Callable, *arguments, **keywords) -> tuple[float, object]:
     begin = time.perf_counter()
     found = run(*arguments, **keywords)
     return time.perf_counter() - begin, found
-
-
-def loosest(fit: Fit, reached: Callable[[np.ndarray], bool]) -> float | None:
-    """The loosest tolerance that gets there; the first fit compiles, where a library does."""
-    for tol in TOLERANCES:
-        seconds, w = timed(fit, tol)
-        if reached(w):
-            return tol
-        if seconds > 60:
-            return None
-    return None
 
 
 def table(names: tuple[str, ...], losses: tuple[str, ...]) -> None:
@@ -134,33 +76,27 @@ def table(names: tuple[str, ...], losses: tuple[str, ...]) -> None:
 def rows(title: str, X, y: np.ndarray, loss: str, sigma: float) -> None:
     """Two lines of the table."""
 
-    def ours(tol: float) -> proxsdca.Result:
-        return proxsdca.solve(X, y, loss=loss, reg="l1", sigma=sigma, tol=tol, max_epochs=MANY)
-
+    problem = Problem(X, y, loss, "l1", 0.0, sigma)
+    ours = partial(problem.solve, seconds=None)
     exact = ours(1e-10)
-    others = peers(X, y, loss, sigma)
-    reference = others.get("celer", others.get("scikit-learn"))
+    others = solvers(problem, LIBRARIES)
+    reference = others.get("celer", next(iter(others.values()), None))
     same = "-"
     if reference is not None:
         w = reference(1e-12)
         same = "same" if np.array_equal(w != 0, exact.w != 0) else "other"
         same += f" {np.count_nonzero(exact.w)}/{np.count_nonzero(w)}"
     for tol in (1e-3, 1e-6):
-        top = exact.primal * (1 + tol)
 
-        def reached(w: np.ndarray, top: float = top) -> bool:
-            return primal(X, y, w, loss, sigma) <= top
+        def reached(w: np.ndarray, tol: float = tol) -> bool:
+            return problem.primal(w) <= exact.primal * (1 + tol)
 
-        runs: dict[str, Callable] = {"ours": partial(ours, tol)}
-        for library, fit in others.items():
-            at = loosest(fit, reached)
-            if at is not None:
-                runs[library] = partial(fit, at)
-        best = dict.fromkeys(runs, np.inf)
-        for _ in range(ROUNDS):
-            for library, run in runs.items():
-                if best[library] == np.inf or best[library] < LONG:
-                    best[library] = min(best[library], timed(run)[0])
+        runs = {"ours": partial(problem.fit, tol)}
+        best = {"ours": timed(runs["ours"])[0]}
+        for name, fit in others.items():
+            if found := loosest(fit, CAP, reached):
+                runs[name], best[name] = partial(fit, found[0]), found[1]
+        in_turns(runs, best, ROUNDS, reached)
         result = ours(tol)
         assert result.gap <= tol * result.primal
         assert abs(result.primal - exact.primal) <= result.gap + exact.gap
@@ -186,7 +122,8 @@ def cyclic(names: tuple[str, ...]) -> None:
                     alpha=sigma, fit_intercept=False, max_iter=MANY, tol=tol, selection="cyclic"
                 )
                 w = model.fit(X, y).coef_
-                eps = max(gap(X, y, w, sigma), 1e-14 * primal(X, y, w, "squared", sigma))
+                problem = Problem(X, y, "squared", "l1", 0.0, sigma)
+                eps = max(gap(problem, w), 1e-14 * problem.primal(w))
                 common = {"loss": "squared", "reg": "l1", "sigma": sigma, "tol": 0.0, "eps": eps}
                 common |= {"order": "cyclic", "max_epochs": MANY}
                 epochs = proxsdca.solve(X, y, **common, certify_every=1).epochs
@@ -280,7 +217,7 @@ def step_cost() -> None:
     n = len(y)
     cores, times = {}, {}
     for reg in ("l1l2", "qnorm"):
-        side = RowSide(Problem.from_arguments(X, y, "hinge", reg, 1 / n, None, None))
+        side = RowSide(_problem.Problem.from_arguments(X, y, "hinge", reg, 1 / n, None, None))
         cores[reg] = side.epoch(side.curvature(), np.zeros(n), np.zeros(X.shape[1]))
         times[reg] = []
     order = _random.Order("permutation", np.arange(n), _random.stream(0))
