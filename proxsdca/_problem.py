@@ -103,7 +103,7 @@ class Room(NamedTuple):
     """Arrays that an evaluation writes to; `_core.objective` says what."""
 
     touched: np.ndarray
-    scratch: np.ndarray
+    sums: np.ndarray
     visited: np.ndarray
 
 
@@ -269,7 +269,7 @@ class Problem:
         """Arrays for `evaluate`."""
         storage = self.storage
         free = 0 if self.by_columns else self.free
-        return Room(make(storage.d + free), make(storage.d, 2), make(3, storage.n))
+        return Room(make(storage.d + free), make(storage.d, 3), make(3, storage.n))
 
     # A dual point, as the loop and the certificate have it: here a vector of length n.
 
@@ -355,7 +355,7 @@ class Problem:
             self.storage, self.by_columns, self.loss, self.map, self.target, self.weight,
             w[: self.d],
         )  # fmt: skip
-        others = (touched, room.scratch, room.visited, self.lam)
+        others = (touched, room.sums, room.visited, self.lam)
         # formulas that are not ours may have cleared the flag of an underflow
         eta = TINIEST if self.loss.foreign or self.map.foreign else 0.0
         found: list[Any]

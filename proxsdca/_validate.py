@@ -628,9 +628,9 @@ def _is_missing(label: Any) -> bool:
 def _few_values(labels: Array) -> Array:
     """The distinct values in order; without sorting all, where there are at most two."""
     if labels.dtype.kind in "biuf":
-        ends = np.unique(np.array([labels.min(), labels.max()], labels.dtype))
-        if ((labels == ends[0]) | (labels == ends[-1])).all():
-            return ends
+        low, high = labels.min(), labels.max()
+        if ((labels == low) | (labels == high)).all():
+            return np.array([low, high] if low != high else [low], labels.dtype)
     return np.unique(labels)
 
 
@@ -920,6 +920,8 @@ def nonnegative(name: str, value: Any) -> float:
 
 
 def _number(name: str, value: Any, relation: str) -> float:
+    if type(value) is float and 0 < value < math.inf:
+        return value
     needed = f"a finite number {relation} 0 is needed"
     if type(value) is np.ndarray and value.size == 1:
         value = value.item()
@@ -950,6 +952,8 @@ def flag(name: str, value: Any) -> bool:
 
 def count(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
     """Return an integer that is at least the minimum, and at most the maximum."""
+    if type(value) is int and minimum <= value and (maximum is None or value <= maximum):
+        return value
     needed = f"an integer >= {minimum} is needed"
     if maximum is not None:
         needed = f"an integer from {minimum} to {maximum} is needed"
@@ -963,6 +967,8 @@ def count(name: str, value: Any, minimum: int, maximum: int | None = None) -> in
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return a string that is one of those allowed."""
+    if type(value) is str and value in allowed:
+        return value
     choices = "Choices: " + ", ".join(map(repr, allowed))
     if not isinstance(value, str):
         raise wrong_type(name, value, f"a string is needed. {choices}")

@@ -29,7 +29,8 @@ cdef class Stream:
     cdef uint64_t s0, s1, s2, s3
 
     def __init__(self, words):
-        self.restore(np.bitwise_or(words, np.array([0, 0, 0, 1], np.uint64)))
+        cdef const uint64_t[::1] seed = words
+        self.s0, self.s1, self.s2, self.s3 = seed[0], seed[1], seed[2], seed[3] | 1
 
     def state(self):
         """Four words, from which `restore` goes on."""

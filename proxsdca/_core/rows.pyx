@@ -2,11 +2,16 @@
 
 import numpy as np
 
+from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from .map cimport Map
+from .regs cimport L2Map, QNormMap
 from .signals cimport PATIENCE, poll
+from .sums cimport GROUP, IN_GROUP, UNIT, Tally, rounding, tally
+
+cdef L2Map IDENTITY = L2Map()      # w = v
 
 
 cdef class Rows:
@@ -16,44 +21,42 @@ cdef class Rows:
                          double* values) noexcept nogil:
         return 0
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return 0
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return 0
+
+    cdef int squares(self, double* out) except -1:
+        return 0
+
     def matvec(self, const double[::1] w):
         """Return X w."""
-        return self._product(w, False)
+        out = np.zeros(self.n)
+        cdef double[::1] products = out
+        self.multiply(&w[0], &products[0], False)
+        return out
 
     def rmatvec(self, const double[::1] a):
         """Return X^T a."""
-        return self._product(a, True)
-
-    def _product(self, const double[::1] x, bint transposed):
-        out = np.zeros(self.d if transposed else self.n)
+        out = np.zeros(self.d)
         cdef double[::1] sums = out
-        cdef Py_ssize_t columns[BLOCK]
-        cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count, unseen = 0
-        with nogil:
-            for i in range(self.n):
-                k = 0
-                while not (transposed and x[i] == 0):
-                    count = self.read(i, k, columns, values)
-                    if transposed:
-                        for m in range(count):
-                            sums[columns[m]] += values[m] * x[i]
-                    else:
-                        for m in range(count):
-                            sums[i] += values[m] * x[columns[m]]
-                    k += count
-                    unseen += count + 1
-                    if unseen > PATIENCE:
-                        unseen = 0
-                        poll()
-                    if count < BLOCK:
-                        break
+        self.multiply(&a[0], &sums[0], True)
         return out
 
     def norms_sq(self, Map map):
         """Return |x_i|_D'^2 for every row, in the norm that belongs to the map."""
         out = np.zeros(self.n)
         cdef double[::1] norms = out
+        if self.canonical and not isinstance(map, QNormMap):
+            self.squares(&norms[0])
+        else:
+            self._fold(map, norms)
+        return out
+
+    def _fold(self, Map map, double[::1] norms):
+        """As `norms_sq`, for any map and rows."""
         cdef double[::1] scratch = np.zeros(1 if self.canonical else self.d)
         cdef double state[2]
         cdef Py_ssize_t columns[BLOCK]
@@ -86,7 +89,6 @@ cdef class Rows:
                     if count < BLOCK:
                         break
                 norms[i] = map.norm_sq(state)
-        return out
 
     def sample(self, Py_ssize_t step):
         """Return the rows 0, step, 2 step, ... as CSR, in copies."""
@@ -206,10 +208,99 @@ cdef inline Py_ssize_t read_block(AnyRows rows, Py_ssize_t i, Py_ssize_t k, Py_s
     return count
 
 
+cdef inline int multiply_rows(AnyRows rows, const double* x, double* out,
+                              bint transposed) except -1:
+    cdef L2Map plain = IDENTITY
+    cdef Py_ssize_t i, first, unseen = 0
+    with nogil:
+        for i in range(rows.n):
+            if not transposed:
+                out[i] = dot(rows, i, plain, x)
+            elif x[i] != 0:
+                axpy(rows, i, x[i], plain, out, NULL, 0)
+            unseen += span(rows, i, &first) + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    return 0
+
+
+cdef inline int squares_of(AnyRows rows, double* out) except -1:
+    cdef Py_ssize_t i, k, first, count, unseen = 0
+    cdef double x0, x1, x2, x3, s0, s1, s2, s3
+    with nogil:
+        for i in range(rows.n):
+            count, k = span(rows, i, &first), 0
+            s0 = s1 = s2 = s3 = 0
+            while k + 4 <= count:
+                x0, x1 = value(rows, first, k), value(rows, first, k + 1)
+                x2, x3 = value(rows, first, k + 2), value(rows, first, k + 3)
+                s0, s1, s2, s3 = s0 + x0 * x0, s1 + x1 * x1, s2 + x2 * x2, s3 + x3 * x3
+                k += 4
+            while k < count:
+                x0 = value(rows, first, k)
+                s0 += x0 * x0
+                k += 1
+            out[i] = (s0 + s1) + (s2 + s3)
+            unseen += count + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    return 0
+
+
+cdef inline double weigh_row(AnyRows rows, Py_ssize_t i, const double* x, double a, Tally* sums,
+                             double eta, double* off, double* size) noexcept nogil:
+    """The bound on the error of x_i^T x is derived at the head of objective.pyx."""
+    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0, stop, groups = 0
+    cdef double p0, p1, p2, p3, s0, s1, s2, s3, z0 = 0, z1 = 0, z2 = 0, z3 = 0, z
+    cdef Tally product = Tally(0, 0, 0)
+    while k < count:
+        stop = min(k + GROUP, count)
+        s0 = s1 = s2 = s3 = 0
+        while k + 4 <= stop:
+            p0 = value(rows, first, k) * x[column(rows, first, k)]
+            p1 = value(rows, first, k + 1) * x[column(rows, first, k + 1)]
+            p2 = value(rows, first, k + 2) * x[column(rows, first, k + 2)]
+            p3 = value(rows, first, k + 3) * x[column(rows, first, k + 3)]
+            s0 += p0
+            s1 += p1
+            s2 += p2
+            s3 += p3
+            z0 += fabs(p0)
+            z1 += fabs(p1)
+            z2 += fabs(p2)
+            z3 += fabs(p3)
+            k += 4
+        while k < stop:
+            p0 = value(rows, first, k) * x[column(rows, first, k)]
+            s0 += p0
+            z0 += fabs(p0)
+            k += 1
+        tally(&product, (s0 + s1) + (s2 + s3))
+        groups += 1
+    if a != 0:
+        for k in range(count):
+            tally(&sums[column(rows, first, k)], value(rows, first, k) * a)
+    z, size[0] = product.total + product.carry, (z0 + z1) + (z2 + z3)
+    off[0] = rounding(z, size[0], groups) + IN_GROUP * UNIT * size[0] + count * eta
+    return z
+
+
 cdef class CSR32i32(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
+
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
 
 
 cdef class CSR64i32(Rows):
@@ -217,11 +308,31 @@ cdef class CSR64i32(Rows):
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
+
 
 cdef class CSR32i64(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
+
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
 
 
 cdef class CSR64i64(Rows):
@@ -229,11 +340,31 @@ cdef class CSR64i64(Rows):
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
+
 
 cdef class Dense32(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
+
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
 
 
 cdef class Dense64(Rows):
@@ -241,17 +372,47 @@ cdef class Dense64(Rows):
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
+
 
 cdef class Strided32(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
+
 
 cdef class Strided64(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
+
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
 
 
 ctypedef fused Float32Rows:
