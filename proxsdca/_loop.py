@@ -59,7 +59,8 @@ class Target:
         )
 
     def level(self, primal: float) -> float:
-        return max(self.tol * abs(primal) if self.tol else 0.0, self.eps)
+        level = self.tol * abs(primal) if self.tol else 0.0
+        return self.eps if self.eps > level else level
 
     def reached(self, c: Certificate) -> bool:
         return c.gap + c.rounding <= self.level(c.primal)
@@ -160,6 +161,8 @@ class Schedule:
 def zeros(*shape: int) -> np.ndarray:
     """Zeros whose memory is really there: its pages come in slices, between which Ctrl-C acts,
     and not all at once in the middle of the kernel."""
+    if shape[0] <= PAGES:
+        return np.zeros(shape)
     array = np.empty(shape)
     for begin in range(0, len(array), PAGES):
         array[begin : begin + PAGES] = 0
@@ -419,8 +422,10 @@ class Run:
         last = self.certificate.primal if self.history else 0.0
         primal = side.primal_estimate(core, last)
         level = self.plan.target.level(primal)
-        self.estimates.append(estimate / max(level, 1e-15 * abs(primal), 1e-300))
-        self.progress.estimate(self.epochs, estimate, level, self._seconds())
+        reachable = max(level, 1e-15 * abs(primal))
+        self.estimates.append(estimate / max(reachable, 1e-300))
+        if self.plan.verbose:
+            self.progress.estimate(self.epochs, estimate, level, self._seconds())
         if not self.output.ready(self.steps):
             return
         if self.last_epoch is not None:
@@ -432,7 +437,7 @@ class Run:
         if side.rough:  # whose epochs may pass most coordinates over
             self.visited += core.visits
             passes = self.visited / self.problem.visits
-        due = schedule.due(self.epochs, passes, estimate, max(level, 1e-15 * abs(primal)))
+        due = schedule.due(self.epochs, passes, estimate, reachable)
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):
             self._certify(estimate)

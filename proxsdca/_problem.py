@@ -404,9 +404,10 @@ class Problem:
 
     def raise_failure(self, place: str = "") -> None:
         """Raise what a formula that is not ours has raised while the core was calling it."""
-        for part in (self.loss, self.map):
-            if getattr(part, "foreign", False):
-                part._raise_failure(place)
+        if getattr(self.loss, "foreign", False):
+            self.loss._raise_failure(place)
+        if self.map.foreign:
+            self.map._raise_failure(place)
 
     def at_zero(self, w: np.ndarray, alpha: Any, room: Room) -> Evaluation:
         """The evaluation of w = 0 and alpha = 0, where nothing else is known."""

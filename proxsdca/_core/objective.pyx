@@ -7,15 +7,10 @@ so that the bound on their rounding does not grow with n:
 
     |computed sum - sum| <= u |sum| + (u + 2 (k u)^2) sum of absolute values,
 
-where k counts the summands, each a product rounded once.  The products of a row
-come in groups of 16 that are added up plainly, in four sums side by side: with a
-remainder of up to three a product takes part in at most 7 additions that round.
-So a group, off by 7 u times its absolute values, is a summand then, and
-
-    |computed x_i^T w - x_i^T w| <= u |sum| + (8 u + 2 (k u)^2) sum of absolute values
-
-for k groups.  Terms of the order u^2, here and in the bounds themselves, are far
-within the hundredth that `with_g` adds.  The values phi and phi* are off by at most EVALUATION roundings of the sizes that each loss states,
+where k counts the summands, each a product rounded once.  It holds in whatever order
+they are added up: each addition's error is known exactly, at most u times what has
+been added up by then, and the errors are added up plainly, k of them at the most.
+The values phi and phi* are off by at most EVALUATION roundings of the sizes that each loss states,
 which covers the library's functions (two roundings at most) and the few
 operations around them.  Sample weights s_i = n weight_i / sum are rounded at
 most four times, b = alpha_i / s_i once more: `conj_spread` and a term in v

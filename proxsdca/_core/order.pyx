@@ -5,22 +5,11 @@ import numpy as np
 from libc.stdint cimport uint64_t
 
 from .signals cimport PATIENCE, poll
+from .words cimport multiply_high
 
 
 cdef enum:
     TOGETHER = 16       # blocks: enough for an epoch to be worth about one in permuted order
-
-
-cdef extern from *:
-    """
-    #include <stdint.h>
-    static inline uint64_t proxsdca_high(uint64_t a, uint64_t b, uint64_t* low) {
-        unsigned __int128 product = (unsigned __int128)a * b;
-        *low = (uint64_t)product;
-        return (uint64_t)(product >> 64);
-    }
-    """
-    uint64_t multiply_high "proxsdca_high"(uint64_t a, uint64_t b, uint64_t* low) noexcept nogil
 
 
 cdef class Stream:

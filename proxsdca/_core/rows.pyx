@@ -2,14 +2,45 @@
 
 import numpy as np
 
-from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from .map cimport Map
 from .regs cimport L2Map, QNormMap
 from .signals cimport PATIENCE, poll
-from .sums cimport GROUP, IN_GROUP, UNIT, Tally, rounding, tally
+from .sums cimport Tally, rounding, tally
+from .words cimport multiply_high
+
+cdef extern from *:
+    """
+    /* `tally`, of two sums side by side, in one register each. */
+    typedef double proxsdca_pair __attribute__((vector_size(16)));
+    typedef long long proxsdca_bits __attribute__((vector_size(16)));
+    typedef struct { proxsdca_pair total, carry, size; } proxsdca_pairs;
+
+    static inline proxsdca_pairs proxsdca_no_pairs(void) {
+        const proxsdca_pairs none = {{0, 0}, {0, 0}, {0, 0}};
+        return none;
+    }
+
+    static inline void proxsdca_add_products(proxsdca_pairs* s, double a, double x, double b,
+                                             double y) {
+        const proxsdca_bits magnitude = {0x7FFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF};
+        const proxsdca_pair left = {a, b}, right = {x, y}, p = left * right;
+        const proxsdca_pair t = s->total + p, z = t - s->total;
+        s->carry += (s->total - (t - z)) + (p - z);
+        s->size += (proxsdca_pair)((proxsdca_bits)p & magnitude);
+        s->total = t;
+    }
+    """
+    ctypedef struct Pairs "proxsdca_pairs":
+        double total[2]
+        double carry[2]
+        double size[2]
+    Pairs no_pairs "proxsdca_no_pairs"() noexcept nogil
+    void add_products "proxsdca_add_products"(Pairs* s, double a, double x, double b,
+                                              double y) noexcept nogil
+
 
 cdef L2Map IDENTITY = L2Map()      # w = v
 
@@ -171,26 +202,34 @@ cdef class Rows:
 
 
 cdef inline uint64_t mix(uint64_t h, uint64_t word) noexcept nogil:
-    h = (h ^ word) * <uint64_t>0x9FB21C651E98DF25
-    return h ^ (h >> 32)
+    return fold(h ^ word, 0x9FB21C651E98DF25)
+
+
+cdef inline uint64_t fold(uint64_t a, uint64_t b) noexcept nogil:
+    """Both halves of the product of two words; only where one of them happens to be 0 does the
+    other one not matter."""
+    cdef uint64_t low, high = multiply_high(a, b, &low)
+    return high ^ low
 
 
 cdef uint64_t hash_bytes(const unsigned char[::1] view) except? 0:
-    """Four lanes, so that the multiplications overlap."""
+    """Four lanes, so that the multiplications overlap; each takes two words."""
     cdef const unsigned char* bytes = &view[0] if view.shape[0] else NULL
     cdef Py_ssize_t k = 0, size = view.shape[0], stop
-    cdef uint64_t w[4]
-    cdef uint64_t h0 = 1, h1 = 2, h2 = 3, h3 = 4
+    cdef uint64_t w[8]
+    # no words that data are likely to hold
+    cdef uint64_t h0 = 0xA0761D6478BD642F, h1 = 0xE7037ED1A0B428DB
+    cdef uint64_t h2 = 0x8EBC6AF09C88C6E3, h3 = 0x589965CC75374CC3
     with nogil:
-        while k + 32 <= size:
-            stop = min(size - 31, k + 8 * PATIENCE)
+        while k + 64 <= size:
+            stop = min(size - 63, k + 8 * PATIENCE)
             while k < stop:
-                memcpy(w, bytes + k, 32)
-                h0 = mix(h0, w[0])
-                h1 = mix(h1, w[1])
-                h2 = mix(h2, w[2])
-                h3 = mix(h3, w[3])
-                k += 32
+                memcpy(w, bytes + k, 64)
+                h0 = fold(h0 ^ w[0], w[1] ^ <uint64_t>0x9E3779B97F4A7C15)
+                h1 = fold(h1 ^ w[2], w[3] ^ <uint64_t>0xBF58476D1CE4E5B9)
+                h2 = fold(h2 ^ w[4], w[5] ^ <uint64_t>0x94D049BB133111EB)
+                h3 = fold(h3 ^ w[6], w[7] ^ <uint64_t>0xD6E8FEB86659FD93)
+                k += 64
             poll()
         while k < size:
             h0 = mix(h0, bytes[k])
@@ -251,39 +290,28 @@ cdef inline int squares_of(AnyRows rows, double* out) except -1:
 
 cdef inline double weigh_row(AnyRows rows, Py_ssize_t i, const double* x, double a, Tally* sums,
                              double eta, double* off, double* size) noexcept nogil:
-    """The bound on the error of x_i^T x is derived at the head of objective.pyx."""
-    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0, stop, groups = 0
-    cdef double p0, p1, p2, p3, s0, s1, s2, s3, z0 = 0, z1 = 0, z2 = 0, z3 = 0, z
-    cdef Tally product = Tally(0, 0, 0)
+    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0
+    cdef Pairs even = no_pairs(), odd = no_pairs()
+    cdef Tally sum = Tally(0, 0, 0)
+    cdef double z
+    while k + 4 <= count:
+        add_products(&even, value(rows, first, k), x[column(rows, first, k)],
+                     value(rows, first, k + 1), x[column(rows, first, k + 1)])
+        add_products(&odd, value(rows, first, k + 2), x[column(rows, first, k + 2)],
+                     value(rows, first, k + 3), x[column(rows, first, k + 3)])
+        k += 4
     while k < count:
-        stop = min(k + GROUP, count)
-        s0 = s1 = s2 = s3 = 0
-        while k + 4 <= stop:
-            p0 = value(rows, first, k) * x[column(rows, first, k)]
-            p1 = value(rows, first, k + 1) * x[column(rows, first, k + 1)]
-            p2 = value(rows, first, k + 2) * x[column(rows, first, k + 2)]
-            p3 = value(rows, first, k + 3) * x[column(rows, first, k + 3)]
-            s0 += p0
-            s1 += p1
-            s2 += p2
-            s3 += p3
-            z0 += fabs(p0)
-            z1 += fabs(p1)
-            z2 += fabs(p2)
-            z3 += fabs(p3)
-            k += 4
-        while k < stop:
-            p0 = value(rows, first, k) * x[column(rows, first, k)]
-            s0 += p0
-            z0 += fabs(p0)
-            k += 1
-        tally(&product, (s0 + s1) + (s2 + s3))
-        groups += 1
+        add_products(&even, value(rows, first, k), x[column(rows, first, k)], 0, 0)
+        k += 1
+    for k in range(2):
+        tally(&sum, even.total[k])
+        tally(&sum, odd.total[k])
+    z = sum.total + (sum.carry + ((even.carry[0] + even.carry[1]) + (odd.carry[0] + odd.carry[1])))
     if a != 0:
         for k in range(count):
             tally(&sums[column(rows, first, k)], value(rows, first, k) * a)
-    z, size[0] = product.total + product.carry, (z0 + z1) + (z2 + z3)
-    off[0] = rounding(z, size[0], groups) + IN_GROUP * UNIT * size[0] + count * eta
+    size[0] = (even.size[0] + even.size[1]) + (odd.size[0] + odd.size[1])
+    off[0] = rounding(z, size[0], count) + count * eta
     return z
 
 

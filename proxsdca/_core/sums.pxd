@@ -6,10 +6,6 @@ cdef enum:
     # A value formed of a handful of operations and library calls is off by at
     # most this many roundings of its summands' sizes: see objective.pyx.
     EVALUATION = 8
-    # Products of a row that are added up without a carry, and the roundings that one of them may
-    # take part in: at most five additions of one of four sums, and two of these sums.
-    GROUP = 16
-    IN_GROUP = 7
 
 cdef extern from *:
     """
