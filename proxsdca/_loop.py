@@ -226,6 +226,7 @@ class Run:
         self.warm = start is not None
         self.b = side.zero(zeros) if start is None else start
         self.room = self.problem.room(zeros)
+        self.chunk = max(1, CHUNK * self.problem.visits // max(1, self.problem.work))
         self.v = self.room.touched
         self.best = Best(self.problem)
         self.epochs = self.steps = self.touched = self.touched_certifying = 0
@@ -466,7 +467,7 @@ class Run:
         # where no gap was asked for, it is w that is to become as good as it gets
         asked = self.plan.target.level(1.0) > 0 or side.ascends_unasked
         solvers = self.plan.solvers
-        if not (asked and solvers & {"newton", "faces"} and side.second_order):
+        if not (asked and side.second_order and solvers & {"newton", "faces"}):
             return
         if len(self.estimates) < max(2, side.slow / 3):  # from far away, ascents are no faster
             return
@@ -526,8 +527,7 @@ class Run:
 
     def _sweep(self, visits: np.ndarray) -> bool:
         """One epoch; False where time ran out inside it."""
-        problem, core, begin = self.problem, self.state.core, self.cursor
-        chunk = max(1, CHUNK * problem.visits // max(1, problem.work))
+        problem, core, begin, chunk = self.problem, self.state.core, self.cursor, self.chunk
         if (keeper := _resident.keeper()) is not None:
             chunk = min(chunk, keeper.VISITS)
         self.cursor = 0

@@ -387,7 +387,7 @@ class Problem:
         not fit together, the bound on roundings is large too, and says nothing.
         """
         c = found.certificate
-        if not self.doubt or not c.gap < -min(c.rounding, 1e-6):
+        if not c.gap < -min(c.rounding, 1e-6) or not self.doubt:
             return found
         if -c.gap <= 1e-9 * (abs(c.primal) + abs(c.dual)):
             excess = max(0.0, -c.gap - c.rounding)
