@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from .map cimport Map
-from .regs cimport L2Map, QNormMap
+from .regs cimport L1L2Map, L2Map, WeightedL1L2Map
 from .signals cimport PATIENCE, poll
 from .sums cimport Tally, rounding, tally
 from .words cimport multiply_high
@@ -43,6 +43,7 @@ cdef extern from *:
 
 
 cdef L2Map IDENTITY = L2Map()      # w = v
+EUCLIDEAN = L2Map, L1L2Map, WeightedL1L2Map     # maps whose |x|_D' is |x|_2
 
 
 cdef class Rows:
@@ -80,7 +81,7 @@ cdef class Rows:
         """Return |x_i|_D'^2 for every row, in the norm that belongs to the map."""
         out = np.zeros(self.n)
         cdef double[::1] norms = out
-        if self.canonical and not isinstance(map, QNormMap):
+        if self.canonical and isinstance(map, EUCLIDEAN):
             self.squares(&norms[0])
         else:
             self._fold(map, norms)
