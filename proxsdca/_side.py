@@ -351,11 +351,11 @@ class RowSide(Side):
         return super().gap_estimate(core, visits) + penalty
 
     @cached_property
-    def second_order(self) -> str:  # type: ignore[override]
+    def second_order(self) -> str:
         return _newton.scalar_kind(self.problem)
 
     @cached_property
-    def slow(self) -> float:  # type: ignore[override]
+    def slow(self) -> float:
         return _newton.scalar_slow(self.problem)
 
     @property
@@ -368,7 +368,7 @@ class RowSide(Side):
         if not problem.loss.gamma > 0:
             return 0.0
         start = problem.mean_loss(np.zeros(problem.n))
-        condition = float(np.average(curvature, weights=self.weight)) / problem.loss.gamma
+        condition: float = np.average(curvature, weights=self.weight) / problem.loss.gamma
         return 0.5 * (1 + condition) * math.log(max(1.0, start / max(level(start), TINY)))
 
     def ascent(self, b: Any, dual: float) -> Ascent:
