@@ -467,7 +467,7 @@ class Run:
         # where no gap was asked for, it is w that is to become as good as it gets
         asked = self.plan.target.level(1.0) > 0 or side.ascends_unasked
         solvers = self.plan.solvers
-        if not (asked and side.second_order and solvers & {"newton", "faces"}):
+        if not (asked and solvers & {"newton", "faces"} and side.second_order):
             return
         if len(self.estimates) < max(2, side.slow / 3):  # from far away, ascents are no faster
             return
