@@ -61,7 +61,8 @@ class Target:
         )
 
     def level(self, primal: float) -> float:
-        return max(self.tol * abs(primal) if self.tol else 0.0, self.eps)
+        level = self.tol * abs(primal) if self.tol else 0.0
+        return self.eps if self.eps > level else level
 
     def reached(self, c: Certificate) -> bool:
         return c.gap + c.rounding <= self.level(c.primal)
@@ -162,6 +163,8 @@ class Schedule:
 def zeros(*shape: int) -> np.ndarray:
     """Zeros whose memory is really there: its pages come in slices, between which Ctrl-C acts,
     and not all at once in the middle of the kernel."""
+    if shape[0] <= PAGES:
+        return np.zeros(shape)
     array = np.empty(shape)
     for begin in range(0, len(array), PAGES):
         array[begin : begin + PAGES] = 0
@@ -225,6 +228,7 @@ class Run:
         self.warm = start is not None
         self.b = side.zero(zeros) if start is None else start
         self.room = self.problem.room(zeros)
+        self.chunk = max(1, CHUNK * self.problem.visits // max(1, self.problem.work))
         self.v = self.room.touched
         self.best = Best(self.problem)
         self.epochs = self.steps = self.touched = self.touched_certifying = 0
@@ -465,11 +469,13 @@ class Run:
         primal = side.primal_estimate(core, last)
         self.primal = primal
         level = self.plan.target.level(primal)
-        self.estimates.append(estimate / max(level, 1e-15 * abs(primal), 1e-300))
+        reachable = max(level, 1e-15 * abs(primal))
+        self.estimates.append(estimate / max(reachable, 1e-300))
         if self.shrinking is not None:
             assert isinstance(core, Epoch)
             self.shrinking.seen(core.calm, estimate, level)
-        self.progress.estimate(self.epochs, estimate, level, self._seconds())
+        if self.plan.verbose:
+            self.progress.estimate(self.epochs, estimate, level, self._seconds())
         if not self.output.ready(self.steps):
             return
         if self.last_epoch is not None:
@@ -481,7 +487,7 @@ class Run:
         if side.rough:  # whose epochs may pass most coordinates over
             self.visited += core.visits
             passes = self.visited / self.problem.visits
-        due = schedule.due(self.epochs, passes, estimate, max(level, 1e-15 * abs(primal)))
+        due = schedule.due(self.epochs, passes, estimate, reachable)
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):
             self._certify(estimate)
@@ -608,8 +614,7 @@ class Run:
 
     def _sweep(self, visits: np.ndarray, whole: bool = True) -> bool:
         """One epoch, or a pass over fewer rows; False where time ran out inside it."""
-        problem, core, begin = self.problem, self.state.core, self.cursor
-        chunk = max(1, CHUNK * problem.visits // max(1, problem.work))
+        problem, core, begin, chunk = self.problem, self.state.core, self.cursor, self.chunk
         if (keeper := _resident.keeper()) is not None:
             chunk = min(chunk, keeper.VISITS)
         self.cursor = 0

@@ -99,7 +99,7 @@ class OracleProblem(Problem):
         return getattr(self.core, "fingerprint", lambda: None)()
 
     def room(self, make: Callable[..., np.ndarray] = empty) -> Room:
-        return Room(make(self.d), make(self.d, 2), make(2, self.n))
+        return Room(make(self.d), make(self.d, 3), make(2, self.n))
 
     def zero_alpha(self, make: Any = None) -> Atoms:
         # labels are kept where they are visited again, or where they prove the dual value
@@ -131,7 +131,7 @@ class OracleProblem(Problem):
         slack: float = -1.0,
     ) -> Evaluation:
         primal, dual, error_primal, error_dual, wrong = evaluate_planes(
-            self.core, self.map, w, alpha, room.touched, room.scratch, self.lam, room.visited
+            self.core, self.map, w, alpha, room.touched, room.sums, self.lam, room.visited
         )
         if wrong is not None:
             self.refuse(*wrong)

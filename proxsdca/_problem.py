@@ -103,7 +103,7 @@ class Room(NamedTuple):
     """Arrays that an evaluation writes to; `_core.objective` says what."""
 
     touched: np.ndarray
-    scratch: np.ndarray
+    sums: np.ndarray
     visited: np.ndarray
 
 
@@ -269,7 +269,7 @@ class Problem:
         """Arrays for `evaluate`."""
         storage = self.storage
         free = 0 if self.by_columns else self.free
-        return Room(make(storage.d + free), make(storage.d, 2), make(3, storage.n))
+        return Room(make(storage.d + free), make(storage.d, 3), make(3, storage.n))
 
     # A dual point, as the loop and the certificate have it: here a vector of length n.
 
@@ -355,7 +355,7 @@ class Problem:
             self.storage, self.by_columns, self.loss, self.map, self.target, self.weight,
             w[: self.d],
         )  # fmt: skip
-        others = (touched, room.scratch, room.visited, self.lam)
+        others = (touched, room.sums, room.visited, self.lam)
         # formulas that are not ours may have cleared the flag of an underflow
         eta = TINIEST if self.loss.foreign or self.map.foreign else 0.0
         found: list[Any]
@@ -387,7 +387,7 @@ class Problem:
         not fit together, the bound on roundings is large too, and says nothing.
         """
         c = found.certificate
-        if not self.doubt or not c.gap < -min(c.rounding, 1e-6):
+        if not c.gap < -min(c.rounding, 1e-6) or not self.doubt:
             return found
         if -c.gap <= 1e-9 * (abs(c.primal) + abs(c.dual)):
             excess = max(0.0, -c.gap - c.rounding)
@@ -404,9 +404,10 @@ class Problem:
 
     def raise_failure(self, place: str = "") -> None:
         """Raise what a formula that is not ours has raised while the core was calling it."""
-        for part in (self.loss, self.map):
-            if getattr(part, "foreign", False):
-                part._raise_failure(place)
+        if getattr(self.loss, "foreign", False):
+            self.loss._raise_failure(place)
+        if self.map.foreign:
+            self.map._raise_failure(place)
 
     def at_zero(self, w: np.ndarray, alpha: Any, room: Room) -> Evaluation:
         """The evaluation of w = 0 and alpha = 0, where nothing else is known."""

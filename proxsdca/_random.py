@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +20,8 @@ STATE = ("_visits", "_keep", "_alias")  # what an order changes, or has been giv
 
 def stream(seed: Seed) -> Stream:
     """The kernel's generator; only a Generator that is passed in changes by this."""
+    if type(seed) is int and seed >= 0:
+        return Stream(_words(seed))
     if isinstance(seed, np.random.Generator):
         return Stream(seed.integers(0, 2**64, size=4, dtype=np.uint64))
     if isinstance(seed, bool) or not (
@@ -30,9 +33,16 @@ def stream(seed: Seed) -> Stream:
         )
     if isinstance(seed, numbers.Integral) and seed < 0:
         raise ValueError(f"seed = {seed}: an integer >= 0 is needed")
-    if not isinstance(seed, np.random.SeedSequence):
-        seed = np.random.SeedSequence(None if seed is None else int(seed))
+    if isinstance(seed, numbers.Integral):
+        return Stream(_words(int(seed)))
+    seed = np.random.SeedSequence() if seed is None else seed
     return Stream(np.asarray(seed.generate_state(4, np.uint64), np.uint64))
+
+
+@lru_cache(16)
+def _words(seed: int) -> np.ndarray:
+    """What a SeedSequence makes of a number, which costs as much as a small problem's epoch."""
+    return np.asarray(np.random.SeedSequence(seed).generate_state(4, np.uint64), np.uint64)
 
 
 class Order:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from operator import index
 from typing import Any, TypeAlias
 
@@ -75,10 +76,15 @@ class Side:
         """|x_i|_D'^2 times scale, for every coordinate that is visited."""
         if self.norms is None:
             self.norms = self.problem.norms_sq(self.map)
+        # what the steps see; 4 leaves room for the Gram matrix of an example
+        room = 4.0 if self.weight is None else 4 * float(self.weight.max())
+        curvature: np.ndarray
+        if room * (float(self.norms.max()) * self.scale + self.bias_scale) < math.inf:
+            curvature = self.norms * self.scale
+            return curvature + self.bias_scale if self.bias_scale else curvature
         with np.errstate(over="ignore", invalid="ignore"):
-            curvature: np.ndarray = self.norms * self.scale + self.bias_scale
-            # what the steps see; 4 leaves room for the Gram matrix of an example
-            heavy = 4 * curvature * (1.0 if self.weight is None else self.weight)
+            curvature = self.norms * self.scale + self.bias_scale
+            heavy = curvature * (4.0 if self.weight is None else 4 * self.weight)
         if not np.isfinite(heavy.max()):
             i = int(np.flatnonzero(~np.isfinite(heavy))[0])
             raise NumericalError(
@@ -95,8 +101,9 @@ class Side:
 
     def _largest(self, curvature: np.ndarray) -> float:
         """R^2 times scale."""
-        used = True if self.weight is None else self.weight > 0
-        return float(np.max(curvature, where=used, initial=0.0))
+        if self.weight is None:
+            return float(curvature.max())
+        return float(np.max(curvature, where=self.weight > 0, initial=0.0))
 
     def zero(self, make: Callable[[int], np.ndarray]) -> Any:
         """b = 0."""
@@ -349,11 +356,11 @@ class RowSide(Side):
         penalty = 0.0 if self.multipliers is None else self.multipliers.penalty
         return super().gap_estimate(core, visits) + penalty
 
-    @property
+    @cached_property
     def second_order(self) -> str:
         return _newton.scalar_kind(self.problem)
 
-    @property
+    @cached_property
     def slow(self) -> float:
         return _newton.scalar_slow(self.problem)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 def loss(spec: str | Loss | VectorLoss) -> Any:
     """The loss that a name or an object stands for."""
+    if type(spec) is str and spec in LOSSES:
+        return LOSSES[spec]()
     if isinstance(spec, Loss):
         spec._forget()
         return spec

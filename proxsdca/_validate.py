@@ -31,6 +31,7 @@ from ._core.checks import (
 from ._core.compiled_loss import CompiledLoss
 from ._core.notes import note
 from ._core.rows import Rows, csr_rows, dense_rows
+from ._core.transpose import transposed
 
 Array = NDArray[Any]
 Parts = tuple[Any, Any, Any]
@@ -147,7 +148,7 @@ def _sparse_rows(X: Any, wanted: str) -> Rows:
         parts = data.copy(), indices.copy(), indptr.copy()
         _check_range("X.indices", parts[1], shape[0])
         if first_descent(parts[2]) is not None or not 0 <= parts[2][-1] <= len(parts[0]):
-            raise ValueError("X changed while it was being read: its memory must be left alone")
+            raise _changed()
         summed = sparse.csc_array(parts, shape=shape)
         summed.sum_duplicates()
         data, indices, indptr = summed.data, summed.indices, summed.indptr
@@ -159,7 +160,7 @@ def _from_compressed(X: Any, layout: str, shape: tuple[int, int], wanted: str) -
     n, d = shape
     # what scipy converts must stay as it was checked, whatever other threads do to X
     parts = X.data, X.indices, X.indptr
-    if layout != wanted:
+    if layout == "bsr":
         parts = copy.copy(parts[0]), copy.copy(parts[1]), copy.copy(parts[2])
     data = _floats("X.data", parts[0])
     indices, indptr = _integers({"X.indices": parts[1], "X.indptr": parts[2]})
@@ -187,8 +188,11 @@ def _from_compressed(X: Any, layout: str, shape: tuple[int, int], wanted: str) -
     _check_range("X.indices", indices, n_minor)
     if layout == wanted:
         return data, indices, indptr
-    container = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}[layout]
-    return _parts(container((data, indices, indptr), shape=shape), wanted)
+    if layout == "bsr":
+        return _parts(sparse.bsr_array((data, indices, indptr), shape=shape), wanted)
+    if (found := transposed(data, indices, indptr, n_minor)) is None:
+        raise _changed()
+    return found
 
 
 def _from_coordinates(entries: Parts, shape: tuple[int, int], wanted: str) -> Parts:
@@ -278,6 +282,10 @@ def _check_shape(shape: tuple[int, ...]) -> tuple[int, int]:
 def _check_range(name: str, indices: Array, stop: int) -> None:
     if (k := first_outside(indices, stop)) is not None:
         raise ValueError(f"{name}[{k}] = {indices[k]}: 0 to {stop - 1} is allowed")
+
+
+def _changed() -> ValueError:
+    return ValueError("X changed while it was being read: its memory must be left alone")
 
 
 def _nonfinite_entry(row: int, column: int, value: Any) -> ValueError:
@@ -628,9 +636,9 @@ def _is_missing(label: Any) -> bool:
 def _few_values(labels: Array) -> Array:
     """The distinct values in order; without sorting all, where there are at most two."""
     if labels.dtype.kind in "biuf":
-        ends = np.unique(np.array([labels.min(), labels.max()], labels.dtype))
-        if ((labels == ends[0]) | (labels == ends[-1])).all():
-            return ends
+        low, high = labels.min(), labels.max()
+        if ((labels == low) | (labels == high)).all():
+            return np.array([low, high] if low != high else [low], labels.dtype)
     return np.unique(labels)
 
 
@@ -920,6 +928,8 @@ def nonnegative(name: str, value: Any) -> float:
 
 
 def _number(name: str, value: Any, relation: str) -> float:
+    if type(value) is float and 0 < value < math.inf:
+        return value
     needed = f"a finite number {relation} 0 is needed"
     if type(value) is np.ndarray and value.size == 1:
         value = value.item()
@@ -950,6 +960,8 @@ def flag(name: str, value: Any) -> bool:
 
 def count(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
     """Return an integer that is at least the minimum, and at most the maximum."""
+    if type(value) is int and minimum <= value and (maximum is None or value <= maximum):
+        return value
     needed = f"an integer >= {minimum} is needed"
     if maximum is not None:
         needed = f"an integer from {minimum} to {maximum} is needed"
@@ -963,6 +975,8 @@ def count(name: str, value: Any, minimum: int, maximum: int | None = None) -> in
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return a string that is one of those allowed."""
+    if type(value) is str and value in allowed:
+        return value
     choices = "Choices: " + ", ".join(map(repr, allowed))
     if not isinstance(value, str):
         raise wrong_type(name, value, f"a string is needed. {choices}")

@@ -121,7 +121,7 @@ class VectorProblem(Problem):
         return "I" if self.offsets is None or (self.exact and self.loss.sparse) else "II"
 
     def room(self, make: Callable[..., np.ndarray] = empty) -> Room:
-        return Room(make(self.length), make(self.d, 2), make(3, 1))
+        return Room(make(self.length), make(self.d, 3), make(3, 1))
 
     def zero_alpha(self, make: Any = None) -> Duals:
         compact = self.loss.sparse and self.k
@@ -215,7 +215,7 @@ class VectorProblem(Problem):
         d = self.d
         arguments = (
             self.storage, self.loss, self.map, self.delta, self.weight, w[:d], alpha,
-            room.touched[:d], room.scratch, self.lam, w[d:] if self.free else None,
+            room.touched[:d], room.sums, self.lam, w[d:] if self.free else None,
         )  # fmt: skip
         # formulas that are not ours may have cleared the flag of an underflow
         eta = TINIEST if self.map.foreign else 0.0

@@ -596,3 +596,15 @@ def test_a_long_coordinate_descent_finds_no_less(loss, reg):
     primal = case.certify(w, r.alpha).primal
     assert primal >= r.dual - r.rounding
     assert r.primal - primal <= r.gap + r.rounding
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_curvature_is_in_the_norm_of_the_losses(weighted):
+    """sum_i s_i x_ij^2 / gamma, for every storage."""
+    case = make("squared_hinge", n=12, d=5)
+    weight = WEIGHT if weighted else None
+    s = WEIGHT * 12 / WEIGHT.sum() if weighted else np.ones(12)
+    expected = (s[:, None] * np.asarray(case.X) ** 2).sum(0) / LOSSES["squared_hinge"]().gamma
+    for X in storages(case.X).values():
+        problem = problem_of(Case(X, case.y, case.keywords), reg="l1", sample_weight=weight)
+        np.testing.assert_allclose(ColumnSide(problem).curvature(), expected, rtol=1e-14)

@@ -14,6 +14,8 @@ from scipy import sparse
 
 from proxsdca import _validate as validate
 from proxsdca._core import checks
+from proxsdca._core.rows import csr_rows
+from proxsdca._core.transpose import transposed
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -915,3 +917,65 @@ def test_choices():
         validate.choice("loss", "zzz", LOSSES)
     with refused(TypeError, f"loss = 3 (int): a string is needed. {choices}"):
         validate.choice("loss", 3, LOSSES)
+
+
+# ----------------------------------------------------- CSR to CSC and back
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_transposition_is_that_of_scipy(kind, index):
+    rng = np.random.default_rng(0)
+    for n, d in [(1, 1), (1, 7), (6, 1), (30, 12)]:
+        counts = rng.integers(0, 9, n)
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(index)
+        indices = rng.integers(0, d, indptr[-1]).astype(index)  # in no order, some of them twice
+        data = rng.normal(size=indptr[-1]).astype(kind)
+        found = transposed(data, indices, indptr, d)
+        expected = sparse.csr_array((data, indices, indptr), shape=(n, d)).tocsc()
+        for ours, theirs in zip(
+            found, (expected.data, expected.indices, expected.indptr), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+        assert [part.dtype for part in found] == [kind, index, index]
+
+
+@pytest.mark.parametrize(
+    ("indices", "indptr"),
+    [
+        ([0, 3, 1], [0, 2, 3]),
+        ([0, -1, 1], [0, 2, 3]),
+        ([0, 1, 1], [0, 2, 4]),
+        ([0, 1, 1], [0, -5, 3]),
+        ([0, 1, 1], [0, 3, 2]),
+        ([0, 1, 1], [0, 2, 2]),
+        ([0, 1], [0, 2, 3]),
+    ],
+)
+def test_parts_that_do_not_fit_are_not_transposed(indices, indptr):
+    """As they may be while another thread writes to them."""
+    parts = np.array(indices, np.int32), np.array(indptr, np.int32)
+    assert transposed(np.ones(3), *parts, 3) is None
+
+
+def test_fingerprints_tell_of_any_change():
+    rng = np.random.default_rng(1)
+    X = sparse.random_array((40, 30), density=0.2, format="csr", rng=rng)
+    before = validate.rows(X).fingerprint()
+    assert validate.rows(X.copy()).fingerprint() == before
+    seen = {before}
+    for part in (X.data, X.indices, X.indptr):
+        raw = part.view(np.uint8)
+        for byte in range(len(raw)):
+            raw[byte] ^= 1 << byte % 8
+            seen.add(csr_rows(X.data, X.indices, X.indptr, 30, True).fingerprint())
+            raw[byte] ^= 1 << byte % 8
+    signs = X.data.view(np.uint64)
+    for k in range(1, len(signs)):  # two changes at once
+        for i in (0, k):
+            signs[i] ^= np.uint64(1 << 63)
+        seen.add(validate.rows(X).fingerprint())
+        for i in (0, k):
+            signs[i] ^= np.uint64(1 << 63)
+    assert len(seen) == X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + len(signs)
+    assert validate.rows(X).fingerprint() == before

@@ -15,7 +15,7 @@ def evaluate_blocks(
     w: NDArray[np.float64],
     alpha: Duals,
     touched: NDArray[np.float64],
-    scratch: NDArray[np.float64],
+    sums: NDArray[np.float64],
     lam: float,
     beta: NDArray[np.float64] | None = None,
     eta: float = 0.0,

@@ -13,13 +13,12 @@ from libc.math cimport fabs, fmax
 from .duals cimport Duals
 from .map cimport Map
 from .objective cimport (
-    FE_UNDERFLOW, Objective, Values, add_at, clear_sums, close_sums, feholdexcept, fenv_t,
-    fesetenv, fetestexcept, row_pass, scale_by, summands_of, with_g,
-    with_g_conjugate,
+    FE_UNDERFLOW, Objective, Values, clear_sums, close_sums, feholdexcept, fenv_t, fesetenv,
+    fetestexcept, scale_by, summands_of, values_of, with_g, with_g_conjugate,
 )
 from .rows cimport BLOCK, Rows
 from .signals cimport PATIENCE, poll
-from .sums cimport UNIT, Sum, add, result, rounding
+from .sums cimport UNIT, Sum, Tally, add, result, rounding, tally
 from .vector_losses cimport VectorLoss
 
 
@@ -36,7 +35,7 @@ cdef enum:
 
 
 def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const double[::1] w,
-                    Duals alpha, double[::1] touched, double[:, ::1] scratch, double lam,
+                    Duals alpha, double[::1] touched, double[:, ::1] sums, double lam,
                     beta=None, double eta=0.0):
     """Evaluate P(w) and D(alpha).
 
@@ -51,7 +50,7 @@ def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const
     alpha : Duals
     touched : array
         Overwritten: v = sum_i X_i alpha_i / (lam n), flattened.
-    scratch : (len(touched), 2) array
+    sums : (len(touched), 3) array
         Overwritten.
     lam : float
     beta : (k,) array or None
@@ -75,7 +74,7 @@ def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const
     cdef Py_ssize_t infeasible = -1
     feholdexcept(&environment)      # the flags are read here, and must not show outside
     try:
-        _evaluate(storage, term, map, delta, weight, w, alpha, touched, scratch, lam, beta, eta,
+        _evaluate(storage, term, map, delta, weight, w, alpha, touched, sums, lam, beta, eta,
                   &o, &infeasible)
         return (o.primal, o.dual, o.error_primal, o.error_dual, infeasible,
                 fetestexcept(FE_UNDERFLOW) != 0)
@@ -85,7 +84,7 @@ def evaluate_blocks(Rows storage, VectorLoss term, Map map, delta, weight, const
 
 cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] costs,
                    const double[::1] weight, const double[::1] w, Duals alpha,
-                   double[::1] touched, double[:, ::1] scratch, double lam,
+                   double[::1] touched, double[:, ::1] sums, double lam,
                    const double[::1] beta, double eta, Objective* o,
                    Py_ssize_t* infeasible) except -1:
     cdef Py_ssize_t n = alpha.n, widest = alpha.widest, i, j, y, k, first, unseen = 0
@@ -102,8 +101,9 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
     cdef Sum losses = Sum(0, 0, 0, 0), conjugates = Sum(0, 0, 0, 0), mass
     cdef double error_loss = 0, error_conjugate = 0
     cdef Values v
+    cdef Tally* tallies
     with nogil:
-        clear_sums(touched, scratch)
+        tallies = clear_sums(sums)
         for i in range(n):
             y, k, first = alpha.target_view[i], alpha.size(i), alpha.first(i)
             if weight is not None:
@@ -123,11 +123,13 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
             worst_off = fmax(worst_off, off)
             if explicit:
                 for j in range(k):
-                    z[j] = row_pass(storage, first + j, &w[0], a[j], &touched[0], &scratch[0, 0],
-                                    &carry[j], &size[j], eta, &unseen)
+                    z[j] = storage.weigh(first + j, &w[0], a[j], tallies, eta, &carry[j], &size[j])
+                unseen += k * (storage.nnz // storage.n + 1)
+                if unseen > PATIENCE:
+                    unseen = 0
+                    poll()
             else:
-                block_pass(storage, i, &w[0], k, a, active, &touched[0], &scratch[0, 0], z,
-                           carry, size, eta, &unseen)
+                block_pass(storage, i, &w[0], k, a, active, tallies, z, carry, size, eta, &unseen)
             if s == 0:
                 continue
             if beta is not None:
@@ -150,8 +152,8 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
             add(&conjugates, s * term.omega(y, delta, a, k))
             error_conjugate += s * (term.omega_error(y, delta, a, k, off) + (k + 4) * eta)
             ones[y] = 1
-        close_sums(summands_of(storage), touched, scratch, eta)
-        v = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
+        close_sums(summands_of(storage), touched, sums, eta)
+        v = values_of(touched, sums)
         scale_by(v, touched.shape[0], 1 / (lam * n), worst_off / UNIT, eta)
         o.primal = mean(&losses, n, error_loss, eta, &o.error_primal)
         with_g(o, map, &w[0], w.shape[0], lam, eta)
@@ -196,10 +198,10 @@ cdef inline void some_products(const double* values, const Py_ssize_t* columns, 
 
 
 cdef inline int block_pass(Rows storage, Py_ssize_t i, const double* w, Py_ssize_t k,
-                           const double* a, double* active, double* touched, double* scratch,
-                           double* z, double* off, double* size, double eta,
+                           const double* a, double* active, Tally* sums, double* z,
+                           double* off, double* size, double eta,
                            Py_ssize_t* unseen) except -1 nogil:
-    """z = x_i^T w for every class, bounds on their errors, and touched += x_i a^T."""
+    """z = x_i^T w for every class, bounds on their errors, and sums += x_i a^T."""
     cdef Py_ssize_t columns[BLOCK]
     cdef double values[BLOCK]
     cdef Py_ssize_t* moved = <Py_ssize_t*>active
@@ -224,7 +226,7 @@ cdef inline int block_pass(Rows storage, Py_ssize_t i, const double* w, Py_ssize
         for e in range(count):
             x, at = values[e], columns[e] * k
             for m in range(n_moved):
-                add_at(touched, scratch, at + moved[m], x * a[moved[m]])
+                tally(&sums[at + moved[m]], x * a[moved[m]])
         entries += count
         entry += count
         unseen[0] += (count + 1) * k

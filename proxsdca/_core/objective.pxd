@@ -3,9 +3,9 @@
 from libc.math cimport fabs
 
 from .map cimport Map
-from .rows cimport BLOCK, Rows
+from .rows cimport Rows
 from .signals cimport PATIENCE, poll
-from .sums cimport LANES, UNIT, Lanes, Sum, add_all, clear, merged, result, rounding
+from .sums cimport UNIT, Tally, rounding
 
 
 cdef extern from "<fenv.h>" nogil:
@@ -45,24 +45,15 @@ cdef inline void add_intercept(Values z, Py_ssize_t n, double beta) noexcept nog
         z.off[i * z.stride] += UNIT * fabs(z.value[i])
 
 
-# Sums over all rows: Sum's `add`, with the totals in `touched`, the carries and the sums of
-# absolute values in the two columns of `scratch`.
+# Sums over all rows stand in a matrix of three columns, each row of it a `Tally`.
 
-cdef inline int clear_sums(double[::1] touched, double[:, ::1] scratch) except -1 nogil:
+cdef inline Tally* clear_sums(double[:, ::1] sums) except? NULL nogil:
     cdef Py_ssize_t j
-    for j in range(touched.shape[0]):
-        touched[j] = scratch[j, 0] = scratch[j, 1] = 0
+    for j in range(sums.shape[0]):
+        sums[j, 0] = sums[j, 1] = sums[j, 2] = 0
         if j % PATIENCE == 0:
             poll()
-    return 0
-
-
-cdef inline void add_at(double* touched, double* scratch, Py_ssize_t j, double z) noexcept nogil:
-    cdef double t = touched[j] + z
-    cdef double p = t - touched[j]
-    scratch[2 * j] += (touched[j] - (t - p)) + (z - p)
-    scratch[2 * j + 1] += fabs(z)
-    touched[j] = t
+    return <Tally*>&sums[0, 0]
 
 
 cdef inline double summands_of(Rows storage) noexcept nogil:
@@ -70,51 +61,22 @@ cdef inline double summands_of(Rows storage) noexcept nogil:
     return storage.n if storage.canonical else storage.nnz
 
 
-cdef inline int close_sums(double summands, double[::1] touched, double[:, ::1] scratch,
+cdef inline int close_sums(double summands, double[::1] touched, double[:, ::1] sums,
                            double eta) except -1 nogil:
-    """Turn the carries into bounds on the errors of sums of at most so many summands."""
+    """Put sums of at most so many summands into `touched`; their totals give way to bounds on
+    their errors."""
     cdef Py_ssize_t j
     for j in range(touched.shape[0]):
-        touched[j] += scratch[j, 0]
-        scratch[j, 0] = rounding(touched[j], scratch[j, 1], summands) + summands * eta
+        touched[j] = sums[j, 0] + sums[j, 1]
+        sums[j, 0] = rounding(touched[j], sums[j, 2], summands) + summands * eta
         if j % PATIENCE == 0:
             poll()
     return 0
 
 
-cdef inline double row_pass(Rows storage, Py_ssize_t i, const double* x, double a,
-                            double* touched, double* scratch, double* off, double* size,
-                            double eta, Py_ssize_t* unseen) except? -1 nogil:
-    """x_i^T x with a bound on its error and the sum of absolute values; touched += a x_i."""
-    cdef Py_ssize_t columns[BLOCK]
-    cdef double values[BLOCK]
-    cdef double products[BLOCK + LANES]
-    cdef Py_ssize_t k = 0, m, count, entries = 0
-    cdef Lanes lanes
-    cdef Sum product
-    cdef double z
-    clear(&lanes)
-    while True:
-        count = storage.read(i, k, columns, values)
-        for m in range(count):
-            products[m] = values[m] * x[columns[m]]
-        add_all(&lanes, products, count)
-        entries += count
-        if a != 0:
-            for m in range(count):
-                add_at(touched, scratch, columns[m], values[m] * a)
-        k += count
-        unseen[0] += count + 1
-        if unseen[0] > PATIENCE:
-            unseen[0] = 0
-            poll()
-        if count < BLOCK:
-            break
-    product = merged(&lanes)
-    z = result(&product)
-    off[0] = rounding(z, product.size, entries) + entries * eta
-    size[0] = product.size
-    return z
+cdef inline Values values_of(double[::1] touched, double[:, ::1] sums) noexcept nogil:
+    """What `close_sums` has left."""
+    return Values(&touched[0], &sums[0, 0], &sums[0, 2], 3)
 
 
 cdef struct Objective:

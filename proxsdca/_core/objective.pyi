@@ -15,7 +15,7 @@ def evaluate(
     w: NDArray[np.float64],
     alpha: NDArray[np.float64],
     touched: NDArray[np.float64],
-    scratch: NDArray[np.float64],
+    sums: NDArray[np.float64],
     visited: NDArray[np.float64],
     lam: float,
     rescale: bool = False,

@@ -7,8 +7,10 @@ so that the bound on their rounding does not grow with n:
 
     |computed sum - sum| <= u |sum| + (u + 2 (k u)^2) sum of absolute values,
 
-where k counts the summands, each a product rounded once.  The values phi and
-phi* are off by at most EVALUATION roundings of the sizes that each loss states,
+where k counts the summands, each a product rounded once.  It holds in whatever order
+they are added up: each addition's error is known exactly, at most u times what has
+been added up by then, and the errors are added up plainly, k of them at the most.
+The values phi and phi* are off by at most EVALUATION roundings of the sizes that each loss states,
 which covers the library's functions (two roundings at most) and the few
 operations around them.  Sample weights s_i = n weight_i / sum are rounded at
 most four times, b = alpha_i / s_i once more: `conj_spread` and a term in v
@@ -26,7 +28,7 @@ from .regs cimport L1Map
 from .rows cimport Rows
 from .signals cimport PATIENCE, poll
 from .step cimport term_argument
-from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
+from .sums cimport EVALUATION, UNIT, Sum, Tally, add, result, rounding
 from .term cimport BLOCK, Term
 
 
@@ -77,7 +79,7 @@ def feasible(Term term, const double[::1] target, weight_or_none, const double[:
 
 
 def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1] target,
-             weight, const double[::1] w, alpha, double[::1] touched, double[:, ::1] scratch,
+             weight, const double[::1] w, alpha, double[::1] touched, double[:, ::1] sums,
              double[:, ::1] visited, double lam, bint rescale=False, double beta=0.0,
              double slack=-1.0, double eta=0.0):
     """Evaluate P(w) and D(alpha).
@@ -93,8 +95,8 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
         Where there are weights, inside the domain of phi*: see `feasible`.
     touched : array
         Overwritten: v = sum_i x_i alpha_i / (lam n) by rows, z = X w + beta by columns.
-    scratch : (len(touched), 2) array
-        Overwritten.
+    sums : (len(touched), 3) array
+        Overwritten: bounds on the errors of `touched`; of no use; sums of absolute values.
     visited : (3, number of rows of the storage) array
         Overwritten: z by rows, v by columns; bounds on their errors; sums of absolute values.
     lam : float
@@ -132,7 +134,7 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
     feholdexcept(&environment)      # the flags are read here, and must not show outside
     try:
         found = _evaluate(term, storage, by_columns, map, target, weight, w, alpha, touched,
-                          scratch, visited, lam, rescale, beta, slack, eta)
+                          sums, visited, lam, rescale, beta, slack, eta)
         return *found, fetestexcept(FE_UNDERFLOW) != 0
     finally:
         fesetenv(&environment)
@@ -140,7 +142,7 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
 
 cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
                      const double[::1] target, const double[::1] weight, const double[::1] w,
-                     const double[::1] alpha, double[::1] touched, double[:, ::1] scratch,
+                     const double[::1] alpha, double[::1] touched, double[:, ::1] sums,
                      double[:, ::1] visited, double lam, bint rescale, double beta, double slack,
                      double eta):
     cdef double c = 1
@@ -149,13 +151,13 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
     cdef Objective o
     cdef Values z, v
     if by_columns:
-        correlate(storage, alpha, w, touched, scratch, visited, eta)
-        z = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
+        correlate(storage, alpha, w, touched, sums, visited, eta)
+        z = values_of(touched, sums)
         v = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
     else:
-        correlate(storage, w, alpha, touched, scratch, visited, eta)
+        correlate(storage, w, alpha, touched, sums, visited, eta)
         z = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
-        v = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
+        v = values_of(touched, sums)
     scale_by(v, d, 1 / (lam * n), 0 if weight is None else 8, eta)
     if slack >= 0:
         beta = best_intercept(term, &target[0], s, z.value, n, beta, slack * n, 0)
@@ -179,23 +181,29 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
 
 
 cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, double[::1] touched,
-                   double[:, ::1] scratch, double[:, ::1] visited, double eta) except -1:
+                   double[:, ::1] sums, double[:, ::1] visited, double eta) except -1:
     """A x into visited[0] and A^T b into touched, for the rows A of the storage.
 
-    Bounds on the errors go into visited[1] and scratch[:, 0], the sums of absolute values into
-    visited[2] and scratch[:, 1].
+    Bounds on the errors go into visited[1] and sums[:, 0], the sums of absolute values into
+    visited[2] and sums[:, 2].
     """
-    cdef Py_ssize_t n = storage.n, i, unseen = 0
+    cdef Py_ssize_t n = storage.n, i
+    cdef double mean = storage.nnz / <double>n + 1, entries = 0      # of a row; since the last look
     cdef bint nothing = is_zero(x) and is_zero(b)       # then X is not needed
+    cdef Tally* tallies
     with nogil:
-        clear_sums(touched, scratch)
+        tallies = clear_sums(sums)
         for i in range(n):
             if nothing:
                 visited[0, i] = visited[1, i] = visited[2, i] = 0
-            else:
-                visited[0, i] = row_pass(storage, i, &x[0], b[i], &touched[0], &scratch[0, 0],
-                                         &visited[1, i], &visited[2, i], eta, &unseen)
-        close_sums(summands_of(storage), touched, scratch, eta)
+                continue
+            visited[0, i] = storage.weigh(i, &x[0], b[i], tallies, eta, &visited[1, i],
+                                          &visited[2, i])
+            entries += mean
+            if entries > PATIENCE:
+                entries = 0
+                poll()
+        close_sums(summands_of(storage), touched, sums, eta)
     return 0
 
 

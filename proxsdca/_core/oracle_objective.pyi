@@ -10,7 +10,7 @@ def evaluate_planes(
     w: np.ndarray,
     atoms: Atoms,
     touched: np.ndarray,
-    scratch: np.ndarray,
+    sums: np.ndarray,
     lam: float,
     shares: np.ndarray,
 ) -> tuple[float, float, float, float, tuple[int, float, float] | None]: ...

@@ -14,15 +14,15 @@ from libc.stdint cimport int32_t
 from .atoms cimport Atoms
 from .map cimport Map
 from .objective cimport (
-    Objective, Values, add_at, clear_sums, close_sums, scale_by, with_g, with_g_conjugate,
+    Objective, Values, clear_sums, close_sums, scale_by, values_of, with_g, with_g_conjugate,
 )
 from .oracle cimport Oracle, Plane, dot, size_of
 from .signals cimport PATIENCE, poll
-from .sums cimport EVALUATION, UNIT, Sum, add, result, rounding
+from .sums cimport EVALUATION, UNIT, Sum, Tally, add, result, rounding, tally
 
 
 def evaluate_planes(Oracle oracle, Map map, w, Atoms atoms, double[::1] touched,
-                    double[:, ::1] scratch, double lam, double[:, ::1] shares):
+                    double[:, ::1] sums, double lam, double[:, ::1] shares):
     """Evaluate P(w) and D(alpha).
 
     Parameters
@@ -34,7 +34,7 @@ def evaluate_planes(Oracle oracle, Map map, w, Atoms atoms, double[::1] touched,
         alpha.
     touched : (d,) array
         Overwritten: v.
-    scratch : (d, 2) array
+    sums : (d, 3) array
         Overwritten.
     lam : float
     shares : (2, n) array
@@ -56,9 +56,9 @@ def evaluate_planes(Oracle oracle, Map map, w, Atoms atoms, double[::1] touched,
     cdef double claims[2]
     cdef Workspace room = Workspace(oracle)
     oracle.look_at(w)
-    o.dual = planes_of(oracle, atoms, w_view, touched, scratch, shares, room, &o.error_dual,
+    o.dual = planes_of(oracle, atoms, w_view, touched, sums, shares, room, &o.error_dual,
                        &roundings, &eta)
-    v = Values(&touched[0], &scratch[0, 0], &scratch[0, 1], 2)
+    v = values_of(touched, sums)
     scale_by(v, w_view.shape[0], 1 / (lam * oracle.n), roundings, eta)
     with nogil:
         with_g_conjugate(&o, map, v, w_view.shape[0], lam, eta)
@@ -115,24 +115,25 @@ cdef inline double term(Atoms atoms, Py_ssize_t i, Py_ssize_t a, Workspace room,
 
 
 cdef double planes_of(Oracle oracle, Atoms atoms, const double[::1] w, double[::1] touched,
-                      double[:, ::1] scratch, double[:, ::1] shares, Workspace room, double* error,
+                      double[:, ::1] sums, double[:, ::1] shares, Workspace room, double* error,
                       double* roundings, double* eta) except? -1:
     """1/n sum_i sum_j beta_ij delta(j, y_i), a bound on its error, and n lambda v with bounds;
     minus the mean margin of each example goes into shares."""
     if oracle.python:
-        return sum_planes(atoms, w, touched, scratch, shares, room, error, roundings, eta)
+        return sum_planes(atoms, w, touched, sums, shares, room, error, roundings, eta)
     with nogil:
-        return sum_planes(atoms, w, touched, scratch, shares, room, error, roundings, eta)
+        return sum_planes(atoms, w, touched, sums, shares, room, error, roundings, eta)
 
 
 cdef double sum_planes(Atoms atoms, const double[::1] w, double[::1] touched,
-                       double[:, ::1] scratch, double[:, ::1] shares, Workspace room, double* error,
+                       double[:, ::1] sums, double[:, ::1] shares, Workspace room, double* error,
                        double* roundings, double* eta) except? -1 nogil:
     cdef Sum costs = Sum(0, 0, 0, 0), mass
     cdef Py_ssize_t i, a, e, unseen = 0, n = atoms.n
     cdef double beta, margin, over = 0, mixes = 0, summands = 0
     cdef Plane plane
-    clear_sums(touched, scratch)
+    cdef Tally* tallies
+    tallies = clear_sums(sums)
     for i in range(n):
         mass = Sum(0, 0, 0, 0)
         shares[0, i] = shares[1, i] = 0
@@ -147,7 +148,7 @@ cdef double sum_planes(Atoms atoms, const double[::1] w, double[::1] touched,
             if atoms.oracle.python:         # surely at least this, however it was summed
                 shares[1, i] = fmax(shares[1, i], margin - 1e-9 * size_of(&plane, &w[0]))
             for e in range(plane.count):
-                add_at(&touched[0], &scratch[0, 0], plane.indices[e], beta * plane.values[e])
+                tally(&tallies[plane.indices[e]], beta * plane.values[e])
             summands += plane.count
             unseen += plane.count + 1
             if unseen > PATIENCE:
@@ -157,7 +158,7 @@ cdef double sum_planes(Atoms atoms, const double[::1] w, double[::1] touched,
             over = fmax(over, result(&mass) - 1 + rounding(result(&mass), mass.size, mass.count))
         else:
             mixes = fmax(mixes, 4 * atoms.means[i].mixes)
-    close_sums(summands, touched, scratch, eta[0])
+    close_sums(summands, touched, sums, eta[0])
     # what brings the weights back to a sum of 1, and what means that are kept as such may be off by
     roundings[0] = EVALUATION + over / UNIT + mixes
     error[0] = (rounding(result(&costs), costs.size, costs.count)

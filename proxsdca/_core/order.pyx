@@ -5,22 +5,11 @@ import numpy as np
 from libc.stdint cimport uint64_t
 
 from .signals cimport PATIENCE, poll
+from .words cimport multiply_high
 
 
 cdef enum:
     TOGETHER = 16       # blocks: enough for an epoch to be worth about one in permuted order
-
-
-cdef extern from *:
-    """
-    #include <stdint.h>
-    static inline uint64_t proxsdca_high(uint64_t a, uint64_t b, uint64_t* low) {
-        unsigned __int128 product = (unsigned __int128)a * b;
-        *low = (uint64_t)product;
-        return (uint64_t)(product >> 64);
-    }
-    """
-    uint64_t multiply_high "proxsdca_high"(uint64_t a, uint64_t b, uint64_t* low) noexcept nogil
 
 
 cdef class Stream:
@@ -29,7 +18,8 @@ cdef class Stream:
     cdef uint64_t s0, s1, s2, s3
 
     def __init__(self, words):
-        self.restore(np.bitwise_or(words, np.array([0, 0, 0, 1], np.uint64)))
+        cdef const uint64_t[::1] seed = words
+        self.s0, self.s1, self.s2, self.s3 = seed[0], seed[1], seed[2], seed[3] | 1
 
     def state(self):
         """Four words, from which `restore` goes on."""

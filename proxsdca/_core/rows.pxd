@@ -6,6 +6,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 
 from .kinds cimport AnyMap, SeparableMap
+from .sums cimport Tally
 
 
 cdef extern from *:
@@ -43,6 +44,14 @@ cdef class Rows:
     # the passes outside the loop, which are written for all storages at once.
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil
+
+    # x_i^T x, with a bound on its error and the sum of absolute values; sums += a x_i: what a
+    # certificate needs of a row. eta is what an operation may lose to underflow.
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil
+    # out = X x, or out += X^T x; |x_i|_2^2 where rows are canonical
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1
+    cdef int squares(self, double* out) except -1
 
 
 @cython.final

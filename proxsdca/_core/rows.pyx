@@ -6,7 +6,44 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from .map cimport Map
+from .regs cimport L1L2Map, L2Map, WeightedL1L2Map
 from .signals cimport PATIENCE, poll
+from .sums cimport Tally, rounding, tally
+from .words cimport multiply_high
+
+cdef extern from *:
+    """
+    /* `tally`, of two sums side by side, in one register each. */
+    typedef double proxsdca_pair __attribute__((vector_size(16)));
+    typedef long long proxsdca_bits __attribute__((vector_size(16)));
+    typedef struct { proxsdca_pair total, carry, size; } proxsdca_pairs;
+
+    static inline proxsdca_pairs proxsdca_no_pairs(void) {
+        const proxsdca_pairs none = {{0, 0}, {0, 0}, {0, 0}};
+        return none;
+    }
+
+    static inline void proxsdca_add_products(proxsdca_pairs* s, double a, double x, double b,
+                                             double y) {
+        const proxsdca_bits magnitude = {0x7FFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF};
+        const proxsdca_pair left = {a, b}, right = {x, y}, p = left * right;
+        const proxsdca_pair t = s->total + p, z = t - s->total;
+        s->carry += (s->total - (t - z)) + (p - z);
+        s->size += (proxsdca_pair)((proxsdca_bits)p & magnitude);
+        s->total = t;
+    }
+    """
+    ctypedef struct Pairs "proxsdca_pairs":
+        double total[2]
+        double carry[2]
+        double size[2]
+    Pairs no_pairs "proxsdca_no_pairs"() noexcept nogil
+    void add_products "proxsdca_add_products"(Pairs* s, double a, double x, double b,
+                                              double y) noexcept nogil
+
+
+cdef L2Map IDENTITY = L2Map()      # w = v
+EUCLIDEAN = L2Map, L1L2Map, WeightedL1L2Map     # maps whose |x|_D' is |x|_2
 
 
 cdef class Rows:
@@ -16,44 +53,42 @@ cdef class Rows:
                          double* values) noexcept nogil:
         return 0
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return 0
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return 0
+
+    cdef int squares(self, double* out) except -1:
+        return 0
+
     def matvec(self, const double[::1] w):
         """Return X w."""
-        return self._product(w, False)
+        out = np.zeros(self.n)
+        cdef double[::1] products = out
+        self.multiply(&w[0], &products[0], False)
+        return out
 
     def rmatvec(self, const double[::1] a):
         """Return X^T a."""
-        return self._product(a, True)
-
-    def _product(self, const double[::1] x, bint transposed):
-        out = np.zeros(self.d if transposed else self.n)
+        out = np.zeros(self.d)
         cdef double[::1] sums = out
-        cdef Py_ssize_t columns[BLOCK]
-        cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count, unseen = 0
-        with nogil:
-            for i in range(self.n):
-                k = 0
-                while not (transposed and x[i] == 0):
-                    count = self.read(i, k, columns, values)
-                    if transposed:
-                        for m in range(count):
-                            sums[columns[m]] += values[m] * x[i]
-                    else:
-                        for m in range(count):
-                            sums[i] += values[m] * x[columns[m]]
-                    k += count
-                    unseen += count + 1
-                    if unseen > PATIENCE:
-                        unseen = 0
-                        poll()
-                    if count < BLOCK:
-                        break
+        self.multiply(&a[0], &sums[0], True)
         return out
 
     def norms_sq(self, Map map):
         """Return |x_i|_D'^2 for every row, in the norm that belongs to the map."""
         out = np.zeros(self.n)
         cdef double[::1] norms = out
+        if self.canonical and isinstance(map, EUCLIDEAN):
+            self.squares(&norms[0])
+        else:
+            self._fold(map, norms)
+        return out
+
+    def _fold(self, Map map, double[::1] norms):
+        """As `norms_sq`, for any map and rows."""
         cdef double[::1] scratch = np.zeros(1 if self.canonical else self.d)
         cdef double state[2]
         cdef Py_ssize_t columns[BLOCK]
@@ -86,7 +121,6 @@ cdef class Rows:
                     if count < BLOCK:
                         break
                 norms[i] = map.norm_sq(state)
-        return out
 
     def subset(self, const Py_ssize_t[::1] which):
         """Return the rows of these numbers as CSR, in copies."""
@@ -163,26 +197,34 @@ cdef class Rows:
 
 
 cdef inline uint64_t mix(uint64_t h, uint64_t word) noexcept nogil:
-    h = (h ^ word) * <uint64_t>0x9FB21C651E98DF25
-    return h ^ (h >> 32)
+    return fold(h ^ word, 0x9FB21C651E98DF25)
+
+
+cdef inline uint64_t fold(uint64_t a, uint64_t b) noexcept nogil:
+    """Both halves of the product of two words; only where one of them happens to be 0 does the
+    other one not matter."""
+    cdef uint64_t low, high = multiply_high(a, b, &low)
+    return high ^ low
 
 
 cdef uint64_t hash_bytes(const unsigned char[::1] view) except? 0:
-    """Four lanes, so that the multiplications overlap."""
+    """Four lanes, so that the multiplications overlap; each takes two words."""
     cdef const unsigned char* bytes = &view[0] if view.shape[0] else NULL
     cdef Py_ssize_t k = 0, size = view.shape[0], stop
-    cdef uint64_t w[4]
-    cdef uint64_t h0 = 1, h1 = 2, h2 = 3, h3 = 4
+    cdef uint64_t w[8]
+    # no words that data are likely to hold
+    cdef uint64_t h0 = 0xA0761D6478BD642F, h1 = 0xE7037ED1A0B428DB
+    cdef uint64_t h2 = 0x8EBC6AF09C88C6E3, h3 = 0x589965CC75374CC3
     with nogil:
-        while k + 32 <= size:
-            stop = min(size - 31, k + 8 * PATIENCE)
+        while k + 64 <= size:
+            stop = min(size - 63, k + 8 * PATIENCE)
             while k < stop:
-                memcpy(w, bytes + k, 32)
-                h0 = mix(h0, w[0])
-                h1 = mix(h1, w[1])
-                h2 = mix(h2, w[2])
-                h3 = mix(h3, w[3])
-                k += 32
+                memcpy(w, bytes + k, 64)
+                h0 = fold(h0 ^ w[0], w[1] ^ <uint64_t>0x9E3779B97F4A7C15)
+                h1 = fold(h1 ^ w[2], w[3] ^ <uint64_t>0xBF58476D1CE4E5B9)
+                h2 = fold(h2 ^ w[4], w[5] ^ <uint64_t>0x94D049BB133111EB)
+                h3 = fold(h3 ^ w[6], w[7] ^ <uint64_t>0xD6E8FEB86659FD93)
+                k += 64
             poll()
         while k < size:
             h0 = mix(h0, bytes[k])
@@ -200,10 +242,88 @@ cdef inline Py_ssize_t read_block(AnyRows rows, Py_ssize_t i, Py_ssize_t k, Py_s
     return count
 
 
+cdef inline int multiply_rows(AnyRows rows, const double* x, double* out,
+                              bint transposed) except -1:
+    cdef L2Map plain = IDENTITY
+    cdef Py_ssize_t i, first, unseen = 0
+    with nogil:
+        for i in range(rows.n):
+            if not transposed:
+                out[i] = dot(rows, i, plain, x)
+            elif x[i] != 0:
+                axpy(rows, i, x[i], plain, out, NULL, 0)
+            unseen += span(rows, i, &first) + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    return 0
+
+
+cdef inline int squares_of(AnyRows rows, double* out) except -1:
+    cdef Py_ssize_t i, k, first, count, unseen = 0
+    cdef double x0, x1, x2, x3, s0, s1, s2, s3
+    with nogil:
+        for i in range(rows.n):
+            count, k = span(rows, i, &first), 0
+            s0 = s1 = s2 = s3 = 0
+            while k + 4 <= count:
+                x0, x1 = value(rows, first, k), value(rows, first, k + 1)
+                x2, x3 = value(rows, first, k + 2), value(rows, first, k + 3)
+                s0, s1, s2, s3 = s0 + x0 * x0, s1 + x1 * x1, s2 + x2 * x2, s3 + x3 * x3
+                k += 4
+            while k < count:
+                x0 = value(rows, first, k)
+                s0 += x0 * x0
+                k += 1
+            out[i] = (s0 + s1) + (s2 + s3)
+            unseen += count + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    return 0
+
+
+cdef inline double weigh_row(AnyRows rows, Py_ssize_t i, const double* x, double a, Tally* sums,
+                             double eta, double* off, double* size) noexcept nogil:
+    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0
+    cdef Pairs even = no_pairs(), odd = no_pairs()
+    cdef Tally sum = Tally(0, 0, 0)
+    cdef double z
+    while k + 4 <= count:
+        add_products(&even, value(rows, first, k), x[column(rows, first, k)],
+                     value(rows, first, k + 1), x[column(rows, first, k + 1)])
+        add_products(&odd, value(rows, first, k + 2), x[column(rows, first, k + 2)],
+                     value(rows, first, k + 3), x[column(rows, first, k + 3)])
+        k += 4
+    while k < count:
+        add_products(&even, value(rows, first, k), x[column(rows, first, k)], 0, 0)
+        k += 1
+    for k in range(2):
+        tally(&sum, even.total[k])
+        tally(&sum, odd.total[k])
+    z = sum.total + (sum.carry + ((even.carry[0] + even.carry[1]) + (odd.carry[0] + odd.carry[1])))
+    if a != 0:
+        for k in range(count):
+            tally(&sums[column(rows, first, k)], value(rows, first, k) * a)
+    size[0] = (even.size[0] + even.size[1]) + (odd.size[0] + odd.size[1])
+    off[0] = rounding(z, size[0], count) + count * eta
+    return z
+
+
 cdef class CSR32i32(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
+
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
 
 
 cdef class CSR64i32(Rows):
@@ -211,11 +331,31 @@ cdef class CSR64i32(Rows):
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
+
 
 cdef class CSR32i64(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
+
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
 
 
 cdef class CSR64i64(Rows):
@@ -223,11 +363,31 @@ cdef class CSR64i64(Rows):
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
+
 
 cdef class Dense32(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
+
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
 
 
 cdef class Dense64(Rows):
@@ -235,17 +395,47 @@ cdef class Dense64(Rows):
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
+
 
 cdef class Strided32(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
 
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
+
 
 cdef class Strided64(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
+
+    cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
+
+    cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
+        return multiply_rows(self, x, out, transposed)
+
+    cdef int squares(self, double* out) except -1:
+        return squares_of(self, out)
 
 
 ctypedef fused Float32Rows:

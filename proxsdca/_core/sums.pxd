@@ -40,55 +40,16 @@ cdef inline double rounding(double value, double size, double count) noexcept no
     return UNIT * fabs(value) + (UNIT + 2 * nu * nu) * size
 
 
-# Long sums in lanes side by side, which the compiler puts into vectors.
+# Many sums at a time, whose summands are counted elsewhere.
 
-cdef enum:
-    LANES = 4
-
-
-cdef struct Lanes:
-    double total[LANES]
-    double carry[LANES]
-    double size[LANES]
+cdef struct Tally:
+    double total, carry, size
 
 
-cdef inline void clear(Lanes* s) noexcept nogil:
-    cdef Py_ssize_t lane
-    for lane in range(LANES):
-        s.total[lane] = s.carry[lane] = s.size[lane] = 0
-
-
-cdef inline void add_all(Lanes* s, double* x, Py_ssize_t count) noexcept nogil:
-    """Add x[0] ... x[count - 1]; up to LANES entries after them are overwritten with 0."""
-    cdef double total[LANES]
-    cdef double carry[LANES]
-    cdef double size[LANES]
-    cdef double t, z, term
-    cdef Py_ssize_t k = 0, lane
-    for lane in range(LANES):
-        total[lane], carry[lane], size[lane] = s.total[lane], s.carry[lane], s.size[lane]
-        x[count + lane] = 0
-    while k < count:
-        for lane in range(LANES):
-            term = x[k + lane]
-            t = total[lane] + term
-            z = t - total[lane]
-            carry[lane] += (total[lane] - (t - z)) + (term - z)
-            total[lane] = t
-            size[lane] += fabs(term)
-        k += LANES
-    for lane in range(LANES):
-        s.total[lane], s.carry[lane], s.size[lane] = total[lane], carry[lane], size[lane]
-
-
-cdef inline Sum merged(const Lanes* s) noexcept nogil:
-    """One sum of all lanes; its count is not kept."""
-    cdef Sum sum = Sum(0, 0, 0, 0)
-    cdef double size = 0
-    cdef Py_ssize_t lane
-    for lane in range(LANES):
-        add(&sum, s.total[lane])
-        sum.carry += s.carry[lane]
-        size += s.size[lane]
-    sum.size = size
-    return sum
+cdef inline void tally(Tally* s, double x) noexcept nogil:
+    """As `add` does."""
+    cdef double t = s.total + x
+    cdef double z = t - s.total
+    s.carry += (s.total - (t - z)) + (x - z)
+    s.size += fabs(x)
+    s.total = t
