@@ -432,10 +432,16 @@ class Run:
         if side.rough:  # whose epochs may pass most coordinates over
             self.visited += core.visits
             passes = self.visited / self.problem.visits
-        due = schedule.due(self.epochs, passes, estimate, max(level, 1e-15 * abs(primal)))
+        level = max(level, 1e-15 * abs(primal))
+        due = schedule.due(self.epochs, passes, estimate * self._fall() ** side.lag, level)
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):
             self._certify(estimate)
+
+    def _fall(self) -> float:
+        """What part of the estimate the last epoch has left of it."""
+        now, before = self.estimates[-1], self.estimates[max(-2, -len(self.estimates))]
+        return now / before if 0 < now < before < math.inf else 1.0
 
     def _epochs_left(self) -> float:
         """How many more epochs would be needed, by how the estimates of the gap fell so far."""
@@ -495,9 +501,8 @@ class Run:
     def _ascend_all(self) -> None:
         """Steps on all of alpha, one after the other, as long as they raise the dual."""
         self._use("newton")
-        problem, plan, nnz = self.problem, self.plan, max(1, self.problem.nnz)
-        dual = problem.evaluate(np.zeros(problem.length), self.b, self.room).dual
-        ascent, begun = self.side.ascent(self.b, dual), self.epochs
+        plan, nnz = self.plan, max(1, self.problem.nnz)
+        ascent, begun = self.side.ascent(self.b, self.room), self.epochs
 
         def passes_left() -> int:
             self.epochs = begun + -(-ascent.touched // nnz)

@@ -22,7 +22,7 @@ from ._core.epoch import Epoch
 from ._core.intercept import centred
 from ._core.losses import OPTIONS
 from ._core.map import Map
-from ._core.newton import Newton
+from ._core.newton import Newton, product
 from ._core.oracle_epoch import OracleEpoch
 from ._core.order import Stream
 from ._core.regs import L2Map, gradient
@@ -43,6 +43,7 @@ class Side:
     name: str
     visited = "example"  # what a coordinate is
     certifies_first = False  # whether the first certificate comes before the first epoch
+    lag = 0.0  # how many epochs the gap is ahead of gap_estimate, where that is counted on
     rough = False  # whether gap_estimate is only in proportion to the gap
     certificate_cost = 1.0  # about how many epochs a certificate takes, beyond the first two
     load_cost, start_cost = 1, 0  # passes that `load`, and P(0), count as
@@ -190,8 +191,8 @@ class Side:
         """How many epochs a run from 0 may take, where that is known beforehand."""
         return 0.0
 
-    def ascent(self, b: Any, dual: float) -> Ascent:
-        """Steps on all of alpha at once, from b, whose dual value is known."""
+    def ascent(self, b: Any, room: Room) -> Ascent:
+        """Steps on all of alpha at once, from b."""
         raise NotImplementedError
 
     def faces(self, b: Any) -> Any:
@@ -364,8 +365,10 @@ class RowSide(Side):
         condition = float(np.average(curvature, weights=self.weight)) / problem.loss.gamma
         return 0.5 * (1 + condition) * math.log(max(1.0, start / max(level(start), TINY)))
 
-    def ascent(self, b: Any, dual: float) -> Ascent:
-        return Ascent(self.problem, b, dual, self.faces(b))
+    def ascent(self, b: Any, room: Room) -> Ascent:
+        problem = self.problem
+        dual = problem.evaluate(np.zeros(problem.length), b, room).dual
+        return Ascent(problem, b, dual, self.faces(b))
 
     def faces(self, b: Any) -> Any:
         return _newton.scalar_newton(self.problem)
@@ -380,6 +383,7 @@ class BlockSide(RowSide):
 
     problem: VectorProblem
     certificate_cost = 4.0
+    lag = 0.5
     ascends_unasked = True
 
     def zero(self, make: Callable[[int], np.ndarray]) -> Any:
@@ -415,6 +419,13 @@ class BlockSide(RowSide):
 
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
         return 0.0  # that the gap falls as fast as for one margin is not known
+
+    def ascent(self, b: Any, room: Room) -> Ascent:
+        b.tidy()
+        core = self.faces(b)
+        v = self.problem.correlations(b) / self.lam
+        dual = -core.conjugate(b) - 0.5 * self.lam * product(v, v)
+        return Ascent(self.problem, b, dual, core, w=v)
 
     def faces(self, b: Any) -> Newton:
         return _newton.newton(self.problem, b)

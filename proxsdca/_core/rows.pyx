@@ -90,15 +90,19 @@ cdef class Rows:
 
     def sample(self, Py_ssize_t step):
         """Return the rows 0, step, 2 step, ... as CSR, in copies."""
+        return self.take(np.arange(0, self.n, step))
+
+    def take(self, const Py_ssize_t[::1] which):
+        """Return some of the rows as CSR, in copies."""
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count, at = 0, rows = (self.n + step - 1) // step
+        cdef Py_ssize_t i, k, m, count, at = 0, rows = which.shape[0]
         starts = np.zeros(rows + 1, np.int64)
         cdef int64_t[::1] indptr = starts
         for i in range(rows):
             k = 0
             while True:
-                count = self.read(i * step, k, columns, values)
+                count = self.read(which[i], k, columns, values)
                 k += count
                 if count < BLOCK:
                     break
@@ -109,7 +113,7 @@ cdef class Rows:
         for i in range(rows):
             k = 0
             while True:
-                count = self.read(i * step, k, columns, values)
+                count = self.read(which[i], k, columns, values)
                 for m in range(min(count, indptr[i + 1] - at)):     # X may have changed meanwhile
                     indices[at], data[at] = columns[m], values[m]
                     at += 1
