@@ -487,10 +487,15 @@ class Run:
         if side.rough:  # whose epochs may pass most coordinates over
             self.visited += core.visits
             passes = self.visited / self.problem.visits
-        due = schedule.due(self.epochs, passes, estimate, reachable)
+        due = schedule.due(self.epochs, passes, estimate * self._fall() ** side.lag, reachable)
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):
             self._certify(estimate)
+
+    def _fall(self) -> float:
+        """What part of the estimate the last epoch has left of it."""
+        now, before = self.estimates[-1], self.estimates[max(-2, -len(self.estimates))]
+        return now / before if 0 < now < before < math.inf else 1.0
 
     def _epochs_left(self) -> float:
         """How many more epochs would be needed, by how the estimates of the gap fell so far."""
@@ -523,11 +528,11 @@ class Run:
             if "faces" in solvers and self.shrinking.slow and self._epochs_left() > SLOW_ROUNDS:
                 self._ascend_faces()
         elif not early:
-            left = self._epochs_left()
-            if left > (side.slow if side.second_order == "all" else side.slower):
-                if "newton" in solvers:
+            slow = self._epochs_left() > side.slow
+            if side.second_order == "all":
+                if slow and "newton" in solvers:
                     self._ascend_all()
-            elif "faces" in solvers and left > side.slow and self.plain_epochs >= BETWEEN:
+            elif slow and "faces" in solvers and self.plain_epochs >= BETWEEN:
                 self._ascend_faces()
 
     @property
@@ -575,7 +580,7 @@ class Run:
         self.b[which] = ascent.alpha
         self.side.load(self.b, self.v)
         self.state.core.reset()
-        self._certify(part.share * ascent.gap, part.best_w)
+        self._certify(part.share * ascent.gap, ascent.best_w)
         self.estimates = []
 
     def _ascend_all(self) -> None:
@@ -588,9 +593,8 @@ class Run:
                 self._ascend_part(which)
                 return
         self._use("newton")
-        problem, plan, nnz = self.problem, self.plan, max(1, self.problem.nnz)
-        dual = problem.evaluate(np.zeros(problem.length), self.b, self.room).dual
-        ascent, begun = self.side.ascent(self.b, dual), self.epochs
+        plan, nnz = self.plan, max(1, self.problem.nnz)
+        ascent, begun = self.side.ascent(self.b, self.room), self.epochs
 
         def passes_left() -> int:
             self.epochs = begun + -(-ascent.touched // nnz)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,9 @@ from ._core.duals import Duals
 from ._core.newton import Newton, product
 from ._core.regs import L1L2Map, L2Map, WeightedL1L2Map
 from ._core.scalar_newton import ScalarNewton
+from ._problem import Problem
+from ._vector import VectorProblem
 from .losses import Logistic
-
-if TYPE_CHECKING:
-    from ._problem import Problem
-    from ._vector import VectorProblem
 
 MOST_ENTRIES = 10_000_000  # margins, which are kept for line searches
 STEPS = 12  # of Newton's method for one proximal step; more say that it was too long
@@ -34,13 +32,16 @@ LEAST = 6  # passes over X that a step of Newton's method takes, at the least
 SOLVED = 0.3  # of the target may be left where only examples that are not at rest take part
 FACE_ACCURACY = 0.1  # the part of the gradient along the faces that may be left
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
+ACCURACY = 0.2  # of the equations of proximal steps
+FEW = 1.5  # times those on the move, examples take part in a proximal step
+MOST_FEW = 0.75  # of all, for that to be worth it
 BETWEEN = 5  # epochs between two ascents along faces
 SAMPLE = 16  # of so many examples one, to start from their solution ...
 ENOUGH = 5  # ... where that leaves so many for each weight
 SAMPLE_GAP = 1e-3  # ... known to this relative gap
 SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
 SLOW_KINKED, EARLY = 20.0, 4  # ... where rows come to rest, and not before so many epochs
-SLOW_FACES, SLOWER = 40.0, 500.0  # ... where it goes along the faces of alpha, and is not enough
+SLOW_FACES = 40.0  # ... where it goes along the faces of alpha
 SLOW_ROUNDS = 5.0  # the same, where epochs have passes over the rows that move between them
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
 
@@ -105,7 +106,7 @@ def sampled(problem: Problem) -> tuple[np.ndarray, int] | None:
     target = np.ascontiguousarray(problem.target[::SAMPLE])
     few = replace(
         problem,
-        storage=problem.storage.subset(np.arange(0, problem.n, SAMPLE)),
+        storage=problem.storage.take(np.arange(0, problem.n, SAMPLE)),
         target=target,
         weight=weight,
     )
@@ -114,11 +115,21 @@ def sampled(problem: Problem) -> tuple[np.ndarray, int] | None:
     return ascent.best_w, ascent.touched
 
 
-class Part:
-    """The examples that are not at rest, as a problem of their own.
+@dataclass(frozen=True)
+class Rest:
+    """Examples whose alpha is left alone: their losses count as the linear functions that alpha is
+    the slope of, -1/n sum_i alpha_i^T X_i^T w - s_i omega(beta_i)."""
 
-    What the others add to v is fixed, and so are the margins that come of it. With n' examples and
-    lam' = lam n / n', D' is n / n' times what of D depends on them.
+    sums: np.ndarray  # 1/n sum_i X_i alpha_i
+    conjugate: float  # 1/n sum_i s_i omega(beta_i)
+
+    def loss(self, w: np.ndarray) -> float:
+        return -product(self.sums, w) - self.conjugate
+
+
+class Part:
+    """The examples that are not at rest, as a problem of their own, with n' of them and the lam
+    lam n / n', whose P' and D' are n / n' times P and D but for a constant.
 
     Parameters
     ----------
@@ -133,32 +144,27 @@ class Part:
     def __init__(
         self, problem: Problem, alpha: np.ndarray, v: np.ndarray, which: np.ndarray
     ) -> None:
-        self.which, self.share = which, len(which) / problem.n
+        self.share = len(which) / problem.n
         weight = None if problem.weight is None else problem.weight[which]
-        self.problem = replace(
-            problem, storage=problem.storage.subset(which), weight=weight,
+        some = replace(
+            problem, storage=problem.storage.take(which), weight=weight,
             target=np.ascontiguousarray(problem.target[which]), lam=problem.lam / self.share,
         )  # fmt: skip
-        start, lam = alpha[which], self.problem.lam
-        own = self.problem.correlations(start) / lam
-        self.origin = v[: problem.d] - own
-        offset = self.problem.margins(self.origin)
+        start, w = alpha[which], np.array(v[: problem.d])
         s = np.ones(len(which)) if weight is None else weight
         b = np.divide(start, s, out=np.zeros(len(which)), where=s > 0)
-        conjugates = s * problem.loss.conjugate(-b, self.problem.target) + start * offset
-        dual = -float(conjugates.mean()) - 0.5 * lam * product(own, own)
-        core = scalar_newton(self.problem)
-        self.ascent = Ascent(self.problem, start, dual, core, offset)
-
-    @property
-    def best_w(self) -> np.ndarray:
-        """The w of the lowest P' that was met."""
-        w: np.ndarray = self.origin + self.ascent.best_w
-        return w
+        conjugate = float(np.mean(s * problem.loss.conjugate(-b, some.target)))
+        dual = -conjugate - 0.5 * some.lam * product(w, w)
+        rest = Rest(some.lam * w - some.correlations(start), 0.0)
+        self.ascent = Ascent(some, start, dual, scalar_newton(some), rest, w)
 
 
 class Ascent:
     """Proximal steps on the dual, from a given alpha.
+
+    A hinge's alpha_i are at a corner for most i. Those whose class leads by far stay there during
+    a step on the others, which is one of a smaller problem of the same kind; after it all are
+    looked at again.
 
     Parameters
     ----------
@@ -170,8 +176,10 @@ class Ascent:
         D(alpha).
     core : Newton or ScalarNewton
         The passes over X.
-    offset : array, optional
-        What the margins are beside X w.
+    rest : Rest, optional
+        What examples add that are not in the problem.
+    w : array, optional
+        Where to start, if not at v(alpha).
     """
 
     def __init__(
@@ -180,15 +188,18 @@ class Ascent:
         alpha: Any,
         dual: float,
         core: Newton | ScalarNewton,
-        offset: np.ndarray | None = None,
+        rest: Rest | None = None,
+        w: np.ndarray | None = None,
     ) -> None:
         self.problem, self.alpha, self.dual, self.core = problem, alpha, dual, core
-        self.offset = offset
+        self.rest = rest
         self._next, self._best = problem.zero_alpha(), problem.zero_alpha()
         self._z, self._dz = (np.empty(self.core.entries) for _ in range(2))
         self._step = np.empty(self.core.dim)
-        self.w = problem.correlations(alpha) / problem.lam
         self._accumulated = 0
+        self._few: Ascent | None = None
+        self._found: tuple[float, float, float] | None = None  # the response that there is
+        self.w = self._point(alpha) if w is None else w.copy()
         if isinstance(core, ScalarNewton) and not self.w.any() and (found := sampled(problem)):
             self.w, self._accumulated = found
         self.best_w, self.primal = self.w.copy(), math.inf
@@ -197,8 +208,6 @@ class Ascent:
         self._mu = 0.0 if problem.loss.gamma > 0 else 0.1 * q
         self._failures = 0
         self.core.margins(self.w, self._z)
-        if offset is not None:
-            self._z += offset
 
     @property
     def gap(self) -> float:
@@ -213,36 +222,53 @@ class Ascent:
     @property
     def touched(self) -> int:
         """Nonzeros of X read so far."""
-        return self.core.touched + self._accumulated
+        few = 0 if self._few is None else self._few.touched
+        return self.core.touched + self._accumulated + few
+
+    def _point(self, alpha: Any) -> np.ndarray:
+        """v(alpha)."""
+        sums = self.problem.correlations(alpha)
+        self._accumulated += self.problem.storage.nnz
+        if self.rest is not None:
+            sums += self.rest.sums
+        return sums / self.problem.lam
+
+    def _respond(self, dz: np.ndarray | None, t: float) -> tuple[float, float, float]:
+        """The response to z + t dz, into `_next`: its smoothed and true losses, and omega."""
+        return self.core.respond(self._z, dz, t, self.alpha, self._mu, self._next)
 
     def ascend(
         self, reached: Callable[[float, float], bool], passes_left: Callable[[], int]
     ) -> None:
         """One proximal step; `reached` says whether a primal and a dual are near enough."""
-        problem, core, mu = self.problem, self.core, self._mu
+        problem, core, mu, rest = self.problem, self.core, self._mu, self.rest
         lam = problem.lam
-        smooth, loss, conjugate = core.respond(self._z, None, 0.0, self.alpha, mu, self._next)
-        value = smooth + 0.5 * lam * product(self.w, self.w)
-        rose = False
+        smooth, loss, conjugate = self._found or self._respond(None, 0.0)
+        self._found = None
+        held = 0.0 if rest is None else rest.conjugate
+        others = 0.0 if rest is None else rest.loss(self.w)
+        value = smooth + others + 0.5 * lam * product(self.w, self.w)
+        rose, few = False, self._undecided() if mu > 0 else None
         work: list[int] = []  # steps of conjugate gradients since the preconditioner was made
         for steps in range(STEPS + 1):
-            self._v = problem.correlations(self._next) / lam
-            self._accumulated += problem.storage.nnz
-            primal = loss + 0.5 * lam * product(self.w, self.w)
-            dual = -conjugate - 0.5 * lam * product(self._v, self._v)
-            if self.offset is not None:
-                dual -= product(self._next, self.offset) / problem.n
+            response = self._next
+            self._v = self._point(response)
+            primal = loss + others + 0.5 * lam * product(self.w, self.w)
+            dual = -conjugate - held - 0.5 * lam * product(self._v, self._v)
             if primal < self.primal:
                 self.primal = primal
                 np.copyto(self.best_w, self.w)
+            nearest, left = max(dual, self.dual), passes_left()
+            if few is not None and left >= LEAST and not reached(self.primal, nearest):
+                return self._ascend_few(few, reached, passes_left)
+            few = None
             if dual > self.dual:
                 rose = True
                 self.dual = dual
-                problem.copy_alpha(self._best, self._next)
+                self._best, self._next = response, self._best
             self._v -= self.w
             inner_gap = 0.5 * lam * product(self._v, self._v)  # of the proximal step itself
             near = inner_gap <= 0.1 * (primal - dual - inner_gap) and dual >= self.dual
-            left = passes_left()
             done = reached(self.primal, self.dual) or (mu > 0 and near)
             if done or steps == STEPS or left < LEAST:
                 break
@@ -250,20 +276,21 @@ class Ascent:
             fresh = not work or sum(work) - len(work) * work[0] > core.rebuild
             if fresh:
                 work = []
-            core.curve(self._next, mu, fresh)
+            core.curve(response, mu, fresh)
             relative = (primal - dual) / max(abs(primal), 1e-300)
-            accuracy = 0.1 if mu > 0 else min(0.1, max(1e-3, 0.3 * math.sqrt(max(relative, 0.0))))
+            accuracy = ACCURACY
+            if mu == 0:
+                accuracy = min(0.1, max(1e-3, 0.3 * math.sqrt(max(relative, 0.0))))
             work.append(
                 core.solve(self._v, self._step, accuracy, min(200, (left - LEAST) // 2 + 1))
             )
             core.margins(self._step, self._dz)
             slope, t = product(self._v, self._step), 1.0
             while True:
-                smooth, loss, conjugate = core.respond(
-                    self._z, self._dz, t, self.alpha, mu, self._next
-                )
+                smooth, loss, conjugate = self._respond(self._dz, t)
                 w = self.w + t * self._step
-                trial = smooth + 0.5 * lam * product(w, w)
+                others = 0.0 if rest is None else rest.loss(w)
+                trial = smooth + others + 0.5 * lam * product(w, w)
                 if trial <= value + 1e-4 * t * slope or t < 1e-8:
                     break
                 t *= 0.5
@@ -274,3 +301,52 @@ class Ascent:
         if mu > 0:
             self._mu *= 0.2 if steps <= 4 else 0.4 if steps <= 8 else 1.0 if steps < STEPS else 3.0
         self._failures = 0 if rose else self._failures + 1
+
+    def _undecided(self) -> np.ndarray | None:
+        """The examples that are on the move, and those that may be next; None for all of them."""
+        core, problem = self.core, self.problem
+        if self.rest is not None or not (isinstance(core, Newton) and core.shared):
+            return None
+        leads = core.leads
+        most = int(FEW * np.count_nonzero(leads < 0))
+        if not 0 < most <= MOST_FEW * problem.n:
+            return None
+        return np.flatnonzero(leads <= np.partition(leads, most)[most])
+
+    def _ascend_few(
+        self,
+        few: np.ndarray,
+        reached: Callable[[float, float], bool],
+        passes_left: Callable[[], int],
+    ) -> None:
+        """A proximal step on some of the examples, and a look at all of them."""
+        problem, alpha, part = self.problem, self.alpha.take(few), len(few) / self.problem.n
+        assert isinstance(problem, VectorProblem)
+        # 1/n and lam are those of the whole, up to a factor
+        some = replace(
+            problem,
+            storage=problem.storage.take(few),
+            target=np.ascontiguousarray(problem.target[few]),
+            weight=None if problem.weight is None else problem.weight[few],
+            lam=problem.lam / part,
+        )
+        core, v = newton(some, alpha), self._point(self.alpha)
+        conjugate = -self.dual - 0.5 * problem.lam * product(v, v)
+        rest = Rest(
+            some.lam * v - some.correlations(alpha), conjugate / part - core.conjugate(alpha)
+        )
+        ascent = self._few = Ascent(some, alpha, self.dual / part, core, rest, self.w)
+        ascent._mu = self._mu
+        ascent.ascend(lambda primal, dual: reached(part * primal, part * dual), passes_left)
+        self.w, self._mu = ascent.w, ascent._mu
+        self._accumulated, self._few = self._accumulated + ascent.touched, None
+        if not ascent._failures:
+            self.alpha.put(few, alpha)
+            self.dual = part * ascent.dual
+        self._failures = self._failures + 1 if ascent._failures else 0
+        self.core.margins(self.w, self._z)
+        self._found = self._respond(None, 0.0)
+        primal = self._found[1] + 0.5 * problem.lam * product(self.w, self.w)
+        if primal < self.primal:
+            self.primal = primal
+            np.copyto(self.best_w, self.w)

@@ -24,7 +24,7 @@ from ._core.faces import Faces
 from ._core.intercept import centred
 from ._core.losses import OPTIONS
 from ._core.map import Map
-from ._core.newton import Newton
+from ._core.newton import Newton, product
 from ._core.oracle_epoch import OracleEpoch
 from ._core.order import Stream
 from ._core.regs import L1L2Map, L2Map, WeightedL1L2Map, gradient
@@ -45,6 +45,7 @@ class Side:
     name: str
     visited = "example"  # what a coordinate is
     certifies_first = False  # whether the first certificate comes before the first epoch
+    lag = 0.0  # how many epochs the gap is ahead of gap_estimate, where that is counted on
     rough = False  # whether gap_estimate is only in proportion to the gap
     certificate_cost = 1.0  # about how many epochs a certificate takes, beyond the first two
     load_cost, start_cost = 1, 0  # passes that `load`, and P(0), count as
@@ -185,11 +186,6 @@ class Side:
         return math.inf
 
     @property
-    def slower(self) -> float:
-        """How many are so many that steps along faces are not enough."""
-        return math.inf
-
-    @property
     def slow_start(self) -> float:
         """How many expected ones are too many to begin with epochs."""
         return self.slow / 3
@@ -198,8 +194,8 @@ class Side:
         """How many epochs a run from 0 may take, where that is known beforehand."""
         return 0.0
 
-    def ascent(self, b: Any, dual: float) -> Ascent:
-        """Steps on all of alpha at once, from b, whose dual value is known."""
+    def ascent(self, b: Any, room: Room) -> Ascent:
+        """Steps on all of alpha at once, from b."""
         raise NotImplementedError
 
     def faces(self, b: Any) -> Any:
@@ -374,8 +370,10 @@ class RowSide(Side):
         ratio = max(1.0, start / max(level(start), TINY))
         return float(0.5 * (1 + condition) * math.log(ratio))
 
-    def ascent(self, b: Any, dual: float) -> Ascent:
-        return Ascent(self.problem, b, dual, _newton.scalar_newton(self.problem))
+    def ascent(self, b: Any, room: Room) -> Ascent:
+        problem = self.problem
+        dual = problem.evaluate(np.zeros(problem.length), b, room).dual
+        return Ascent(problem, b, dual, _newton.scalar_newton(problem))
 
     def faces(self, b: Any) -> Any:
         problem = self.problem
@@ -396,6 +394,7 @@ class BlockSide(RowSide):
 
     problem: VectorProblem
     certificate_cost = 4.0
+    lag = 0.5
     ascends_unasked = True
 
     def zero(self, make: Callable[[int], np.ndarray]) -> Any:
@@ -418,10 +417,6 @@ class BlockSide(RowSide):
         )  # fmt: skip
 
     @property
-    def slower(self) -> float:
-        return math.inf
-
-    @property
     def second_order(self) -> str:
         return _newton.kind(self.problem)
 
@@ -432,8 +427,12 @@ class BlockSide(RowSide):
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
         return 0.0  # that the gap falls as fast as for one margin is not known
 
-    def ascent(self, b: Any, dual: float) -> Ascent:
-        return Ascent(self.problem, b, dual, self.faces(b))
+    def ascent(self, b: Any, room: Room) -> Ascent:
+        b.tidy()
+        core = self.faces(b)
+        v = self.problem.correlations(b) / self.lam
+        dual = -core.conjugate(b) - 0.5 * self.lam * product(v, v)
+        return Ascent(self.problem, b, dual, core, w=v)
 
     def faces(self, b: Any) -> Newton:
         return _newton.newton(self.problem, b)

@@ -26,7 +26,7 @@ from vector_problems import (
 from vector_twin import formulas, objectives, operator_norm_sq, prox_sdca
 
 import proxsdca
-from proxsdca import theory
+from proxsdca import _newton, theory
 from proxsdca._side import BlockSide
 from proxsdca.losses import MulticlassHinge, Softmax
 from proxsdca.regularizers import L1L2, Group, QNorm
@@ -383,6 +383,53 @@ def test_second_order_ascent_never_lowers_the_dual():
     duals = r.history["dual"]
     assert (np.diff(duals) >= -1e-13).all()
     assert len(duals) > 8
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_steps_on_few_are_steps_on_all(weighted, monkeypatch):
+    """Left alone, examples count as what they add to P and D; the optimum is that of all."""
+    case = make(loss_of("multiclass_hinge", 4), n=400, seed=2, lam=1e-6)
+    if weighted:
+        rng = np.random.default_rng(0)
+        case.keywords["sample_weight"] = rng.random(400) * (rng.random(400) < 0.8)
+    sizes = []
+    step = _newton.Ascent._ascend_few
+
+    def watched(self, few, reached, passes_left):
+        sizes.append(len(few))
+        before = self.dual
+        step(self, few, reached, passes_left)
+        problem, room = self.problem, self.problem.room()
+        at = problem.evaluate(self.w, self.alpha, room)
+        assert self.dual == pytest.approx(at.dual, rel=1e-12)
+        assert self.primal <= at.primal * (1 + 1e-12)
+        assert self.dual >= before
+
+    monkeypatch.setattr(_newton.Ascent, "_ascend_few", watched)
+    r = case.solve(tol=1e-10, max_epochs=5000)
+    assert r.converged
+    assert len(sizes) >= 3
+    assert max(sizes) < 400
+    again = case.csr().solve(tol=1e-10, max_epochs=5000)
+    monkeypatch.setattr(_newton, "FEW", 1e6)
+    sizes.clear()
+    whole = case.solve(tol=1e-10, max_epochs=5000)
+    assert not sizes
+    for other in (again, whole):
+        assert other.converged
+        assert r.primal == pytest.approx(other.primal, rel=1e-9)
+
+
+def test_the_estimate_is_ahead_by_half_an_epoch(monkeypatch):
+    """Where the gap falls fast, that saves an epoch, and the first certificate still does."""
+    case = make("softmax", n=3000, d=6, k=5, seed=7, lam=1e-3)
+    tols = 10.0 ** -np.arange(2, 6, 0.25)
+    ahead = [case.solve(tol=tol) for tol in tols]
+    monkeypatch.setattr(BlockSide, "lag", 0.0)
+    behind = [case.solve(tol=tol) for tol in tols]
+    assert all(r.converged for r in ahead + behind)
+    assert sum(r.epochs for r in ahead) < sum(r.epochs for r in behind) - 4
+    assert sum(len(r.history) == 1 for r in ahead) >= len(tols) - 2
 
 
 @pytest.mark.parametrize("explicit", [False, True])

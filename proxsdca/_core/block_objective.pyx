@@ -99,7 +99,7 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
     cdef const double* delta
     cdef double s = 1, off, worst_off = 0, worst_z, excess
     cdef Sum losses = Sum(0, 0, 0, 0), conjugates = Sum(0, 0, 0, 0), mass
-    cdef double error_loss = 0, error_conjugate = 0
+    cdef double error, error_loss = 0, error_conjugate = 0
     cdef Values v
     cdef Tally* tallies
     with nogil:
@@ -111,8 +111,9 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
             alpha.read(i, a)
             mass = Sum(0, 0, 0, 0)
             for j in range(k):
-                add(&mass, a[j])
-                a[j] = -a[j]
+                if a[j] != 0:
+                    add(&mass, a[j])
+                    a[j] = -a[j]
             a[y] = result(&mass)
             off = 2 * UNIT if weight is None else 16 * UNIT
             excess = a[y] / s - 1 if s > 0 else (0.0 if a[y] == 0 else 1.0)
@@ -147,10 +148,10 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
             else:
                 delta = &costs[first if explicit else y * k]
             # phi is 1-Lipschitz in z_y and in the other z_j together
-            add(&losses, s * term.phi(y, delta, z, k))
-            error_loss += s * (2 * worst_z + term.phi_error(y, delta, z, k) + (k + 4) * eta)
-            add(&conjugates, s * term.omega(y, delta, a, k))
-            error_conjugate += s * (term.omega_error(y, delta, a, k, off) + (k + 4) * eta)
+            add(&losses, s * term.bounded_phi(y, delta, z, k, &error))
+            error_loss += s * (2 * worst_z + error + (k + 4) * eta)
+            add(&conjugates, s * term.bounded_omega(y, delta, a, k, off, &error))
+            error_conjugate += s * (error + (k + 4) * eta)
             ones[y] = 1
         close_sums(summands_of(storage), touched, sums, eta)
         v = values_of(touched, sums)
@@ -225,8 +226,12 @@ cdef inline int block_pass(Rows storage, Py_ssize_t i, const double* w, Py_ssize
             some_products(values, columns, count, w, k, c, 1, z, off, size)
         for e in range(count):
             x, at = values[e], columns[e] * k
-            for m in range(n_moved):
-                tally(&sums[at + moved[m]], x * a[moved[m]])
+            if n_moved == k:
+                for c in range(k):      # side by side, as the compiler sees
+                    tally(&sums[at + c], x * a[c])
+            else:
+                for m in range(n_moved):
+                    tally(&sums[at + moved[m]], x * a[moved[m]])
         entries += count
         entry += count
         unseen[0] += (count + 1) * k
@@ -246,7 +251,8 @@ def accumulate(Rows storage, Duals alpha, double[::1] out):
     cdef Py_ssize_t columns[BLOCK]
     cdef double values[BLOCK]
     cdef double[::1] room = np.zeros(alpha.widest)
-    cdef Py_ssize_t i, j, y, k, e, r, entry, first, count, unseen = 0
+    cdef Py_ssize_t[::1] moved = np.zeros(alpha.widest, np.intp)    # the classes that take part
+    cdef Py_ssize_t i, j, y, k, e, r, entry, first, count, n_moved, unseen = 0
     cdef bint explicit = alpha.k == 0
     cdef Sum mass
     out[:] = 0
@@ -256,11 +262,17 @@ def accumulate(Rows storage, Duals alpha, double[::1] out):
             alpha.read(i, &room[0])
             mass = Sum(0, 0, 0, 0)
             for j in range(k):
-                add(&mass, room[j])
-                room[j] = -room[j]
+                if room[j] != 0:
+                    add(&mass, room[j])
+                    room[j] = -room[j]
             if result(&mass) == 0:
                 continue
             room[y] = result(&mass)
+            n_moved = 0
+            for j in range(k):
+                if room[j] != 0:
+                    moved[n_moved] = j
+                    n_moved += 1
             for r in range(k if explicit else 1):
                 entry = 0
                 while True:
@@ -268,9 +280,12 @@ def accumulate(Rows storage, Duals alpha, double[::1] out):
                     for e in range(count):
                         if explicit:
                             out[columns[e]] += values[e] * room[r]
-                        else:
+                        elif 3 * n_moved >= k:
                             for j in range(k):
                                 out[columns[e] * k + j] += values[e] * room[j]
+                        else:
+                            for j in range(n_moved):
+                                out[columns[e] * k + moved[j]] += values[e] * room[moved[j]]
                     entry += count
                     unseen += (count + 1) * (1 if explicit else k)
                     if unseen > PATIENCE:

@@ -22,6 +22,8 @@ cdef class Duals:
     cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil
     # Keep mass as row i, whatever stands at y; False where memory ran out.
     cdef bint write(self, Py_ssize_t i, const double* mass) noexcept nogil
+    # Keep row `at` of another alpha of the same kind as row i, likewise.
+    cdef bint copy(self, Py_ssize_t i, Duals other, Py_ssize_t at) noexcept nogil
 
 
 cdef class DenseDuals(Duals):

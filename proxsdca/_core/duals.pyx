@@ -37,6 +37,9 @@ cdef class Duals:
     cdef bint write(self, Py_ssize_t i, const double* mass) noexcept nogil:
         return False
 
+    cdef bint copy(self, Py_ssize_t i, Duals other, Py_ssize_t at) noexcept nogil:
+        return False
+
     def state(self):
         """alpha to the last bit: how many entries rows have, where these stand, and what they are.
 
@@ -85,6 +88,9 @@ cdef class Duals:
         """alpha = 0, for the same examples."""
         return type(self)(self.target, self.k, self.offsets)
 
+    def tidy(self):
+        """Prepare for passes over all rows in order."""
+
     def assign(self, Duals other):
         """Take the values of another alpha."""
         cdef Py_ssize_t i
@@ -94,6 +100,27 @@ cdef class Duals:
             for i in range(self.n):
                 other.read(i, &mass[0])
                 kept = kept and self.write(i, &mass[0])
+        if not kept:
+            raise MemoryError
+
+    def take(self, which):
+        """alpha of some of the examples, all of k classes, as an alpha of its own."""
+        cdef const Py_ssize_t[::1] places = which
+        cdef Duals few = type(self)(np.ascontiguousarray(self.target[which]), self.k)
+        cdef Py_ssize_t i
+        cdef bint kept = True
+        for i in range(few.n):
+            kept = kept and few.copy(i, self, places[i])
+        if not kept:
+            raise MemoryError
+        return few
+
+    def put(self, const Py_ssize_t[::1] which, Duals few):
+        """The other way round: alpha of these examples becomes that of the few."""
+        cdef Py_ssize_t i
+        cdef bint kept = True
+        for i in range(few.n):
+            kept = kept and self.copy(which[i], few, i)
         if not kept:
             raise MemoryError
 
@@ -212,6 +239,11 @@ cdef class DenseDuals(Duals):
         self.mass[self.first(i) + self.target_view[i]] = 0
         return True
 
+    cdef bint copy(self, Py_ssize_t i, Duals other, Py_ssize_t at) noexcept nogil:
+        memcpy(&self.mass[self.first(i)], &(<DenseDuals>other).mass[other.first(at)],
+               self.size(i) * sizeof(double))
+        return True
+
 
 cdef class CompactDuals(Duals):
     """Only what is not 0: a span of a growing pool for each row."""
@@ -254,6 +286,17 @@ cdef class CompactDuals(Duals):
                 count += 1
         return True
 
+    cdef bint copy(self, Py_ssize_t i, Duals other, Py_ssize_t at) noexcept nogil:
+        cdef Span source = (<CompactDuals>other).spans[at]
+        cdef Py_ssize_t count = source.count
+        if count > self.spans[i].capacity and not self.make_room(i, count):
+            return False
+        self.spans[i].count = count
+        if count:
+            memcpy(self.pool + self.spans[i].first, (<CompactDuals>other).pool + source.first,
+                   count * sizeof(Entry))
+        return True
+
     cdef bint make_room(self, Py_ssize_t i, Py_ssize_t count) noexcept nogil:
         """A span of at least that many entries, at the end of the pool."""
         cdef Py_ssize_t wanted = count + count // 4 if count > 4 else count + 1, larger
@@ -271,6 +314,10 @@ cdef class CompactDuals(Duals):
         self.spans[i].first, self.spans[i].capacity = self.used, wanted
         self.used += wanted
         return True
+
+    def tidy(self):
+        """Put the rows one after the other, as passes over them want them."""
+        self.compact()
 
     cdef void compact(self) noexcept nogil:
         """Close the gaps that rows left behind when they moved; only with memory for a copy."""

@@ -83,7 +83,10 @@ cdef class Newton(Equations):
     # The curvature of the free examples: which they are, and beta on its support.
     cdef Py_ssize_t[::1] example, start, classes
     cdef double[::1] beta, at_support, blocks
+    cdef Duals collected                # whose curvature that is
     cdef double[::1] ones, rooms
+    cdef readonly object leads          # of the examples, by the last `respond` to mu > 0
+    cdef double[::1] lead
 
     def __init__(self, Rows rows, VectorLoss term, delta, weight, Duals duals, double lam):
         self.rows, self.term, self.plain = rows, term, L2Map()
@@ -93,11 +96,21 @@ cdef class Newton(Equations):
         self.dim = rows.d * self.width
         self.blocked = Newton.blocked_for(rows.d, self.width)
         self.ones, self.rooms = np.ones(duals.widest), np.zeros(6 * duals.widest)
+        self.leads = np.full(duals.n if term.sparse else 0, np.inf)
+        self.lead = self.leads
+        self.example, self.start = np.empty(duals.n, np.intp), np.zeros(duals.n + 1, np.intp)
+        # most of it is never touched where beta is sparse
+        self.classes, self.beta = np.empty(self.entries, np.intp), np.empty(self.entries)
 
     @staticmethod
     def blocked_for(Py_ssize_t d, Py_ssize_t width):
         """Whether the preconditioner has whole blocks, for w with so many rows and columns."""
         return d * width * d <= MOST_BLOCKS
+
+    @property
+    def shared(self):
+        """Whether x_i serves all classes."""
+        return not self.explicit
 
     @property
     def entries(self):
@@ -111,7 +124,10 @@ cdef class Newton(Equations):
         self._pass(TASK_MARGINS, w, z)
 
     def respond(self, const double[::1] z, dz, double t, Duals base, double mu, Duals out):
-        """The beta that attain the losses at z + t dz, into `out` where that is not None.
+        """The beta that attain the losses at z + t dz, into `out`, which may be None for mu = 0.
+
+        For mu > 0, `leads` says by how much the classes of those lead that stay at a corner; it is
+        negative for the others, and infinite for examples of no weight.
 
         Returns
         -------
@@ -131,6 +147,7 @@ cdef class Newton(Equations):
         cdef Sum smooth = Sum(0, 0, 0, 0), loss = Sum(0, 0, 0, 0), conjugate = Sum(0, 0, 0, 0)
         cdef Py_ssize_t n = self.shape.n, unseen = 0
         cdef bint kept = True
+        self.collected, self.free = out, 0
         with nogil:
             for i in range(n):
                 k, y, first = self.shape.size(i), self.shape.target_view[i], self.shape.first(i)
@@ -138,22 +155,33 @@ cdef class Newton(Equations):
                     s = self.weight[i]
                     if s == 0:
                         continue
-                for j in range(k):
-                    at[j] = z[first + j]
-                    if direction is not None:
-                        at[j] += t * direction[first + j]
+                if direction is None:
+                    memcpy(at, &z[first], k * sizeof(double))
+                else:
+                    for j in range(k):
+                        at[j] = z[first + j] + t * direction[first + j]
                 self.ones[y] = 0
                 delta = &self.ones[0]
                 if self.delta is not None:
                     delta = &self.delta[first if self.explicit else y * k]
-                smoothed = self.term.phi(y, delta, at, k)
-                add(&loss, s * smoothed)
-                if mu > 0:
+                if mu == 0:
+                    smoothed = self.term.phi(y, delta, at, k)
+                else:
                     base.read(i, old)
                     if s != 1:
                         for j in range(k):
                             old[j] /= s
                     old[y] = fmax(1 - total(old, k), 0)
+                    self.lead[i] = self.term.lead(y, delta, old, at, k, room, &smoothed)
+                add(&loss, s * smoothed)
+                if mu > 0 and self.lead[i] >= 0:    # it stays
+                    add(&conjugate, s * self.term.omega(y, delta, old, k))
+                    add(&smooth, s * smoothed)
+                    self.ones[y] = 1
+                    kept = kept and out.copy(i, base, i)
+                    unseen += k
+                    continue
+                if mu > 0:
                     self.term.best(y, delta, old, at, mu, k, beta, room)
                     square = smoothed = 0
                     for j in range(k):
@@ -168,6 +196,7 @@ cdef class Newton(Equations):
                 add(&smooth, s * smoothed)
                 self.ones[y] = 1
                 if out is not None:
+                    self.collect(i, beta, k)
                     if s != 1:
                         for j in range(k):
                             beta[j] *= s
@@ -180,20 +209,40 @@ cdef class Newton(Equations):
             raise MemoryError
         return result(&smooth) / n, result(&loss) / n, result(&conjugate) / n
 
+    def conjugate(self, Duals alpha):
+        """The mean of s_i omega(beta_i)."""
+        cdef Py_ssize_t i, j, k, y, first, n = self.shape.n
+        cdef double* beta = &self.rooms[0]
+        cdef const double* delta
+        cdef double s = 1
+        cdef Sum sum = Sum(0, 0, 0, 0)
+        for i in range(n):
+            k, y, first = self.shape.size(i), self.shape.target_view[i], self.shape.first(i)
+            if self.weight is not None:
+                s = self.weight[i]
+                if s == 0:
+                    continue
+            alpha.read(i, beta)
+            for j in range(k):
+                beta[j] /= s
+            beta[y] = fmax(1 - total(beta, k), 0)
+            self.ones[y] = 0
+            delta = &self.ones[0]
+            if self.delta is not None:
+                delta = &self.delta[first if self.explicit else y * k]
+            add(&sum, s * self.term.omega(y, delta, beta, k))
+            self.ones[y] = 1
+        return result(&sum) / n
+
     def curve(self, Duals beta, double mu, bint precondition):
         """Take the Hessian at this beta, and make a preconditioner of it if that is asked for."""
-        cdef Py_ssize_t i, j, k, y, n = self.shape.n, used = 0, count = 0, support
+        cdef Py_ssize_t i, j, k, y
         cdef double* b = &self.rooms[0]
-        cdef double s = 1, least = NOTHING if self.term.sparse else NEGLIGIBLE
-        cdef Py_ssize_t round
+        cdef double s = 1
         self.mu = mu
-        for round in range(2):
-            if round == 1:
-                self.example, self.start = np.zeros(count, np.intp), np.zeros(count + 1, np.intp)
-                self.classes, self.beta = np.zeros(used, np.intp), np.zeros(used)
-                self.at_support = np.zeros(used)
-            used = count = 0
-            for i in range(n):
+        if beta is not self.collected:
+            self.free = 0
+            for i in range(self.shape.n):
                 k, y = self.shape.size(i), self.shape.target_view[i]
                 if self.weight is not None:
                     s = self.weight[i]
@@ -203,24 +252,8 @@ cdef class Newton(Equations):
                 for j in range(k):
                     b[j] /= s
                 b[y] = fmax(1 - total(b, k), 0)
-                support = 0
-                for j in range(k):
-                    b[j] = b[j] if b[j] > least else 0.0
-                    support += b[j] > 0
-                if support < 2:
-                    continue
-                if round == 1:
-                    self.example[count] = i
-                    for j in range(k):
-                        if b[j] > 0:
-                            self.classes[used] = j
-                            self.beta[used] = b[j]
-                            used += 1
-                    self.start[count + 1] = used
-                else:
-                    used += support
-                count += 1
-        self.free = count
+                self.collect(i, b, k)
+        self.at_support = np.zeros(self.start[self.free])
         if not precondition:
             return
         self.blocks = np.zeros(self.dim * self.rows.d if self.blocked else self.dim)
@@ -231,6 +264,19 @@ cdef class Newton(Equations):
         else:
             for j in range(self.dim):
                 self.blocks[j] += self.lam
+
+    cdef inline void collect(self, Py_ssize_t i, const double* beta, Py_ssize_t k) noexcept nogil:
+        """Take example i into the curvature, if it has any."""
+        cdef double least = NOTHING if self.term.sparse else NEGLIGIBLE
+        cdef Py_ssize_t j, used = self.start[self.free]
+        for j in range(k):
+            if beta[j] > least:
+                self.classes[used], self.beta[used] = j, beta[j]
+                used += 1
+        if used > self.start[self.free] + 1:
+            self.example[self.free] = i
+            self.free += 1
+            self.start[self.free] = used
 
     def product(self, const double[::1] x, double[::1] out):
         """out = H x = lam x + 1/n sum_i s_i X_i J_i X_i^T x."""
@@ -290,7 +336,7 @@ cdef class Newton(Equations):
             Whether the dual has risen.
         """
         self.curve(alpha, 1.0, False)
-        cdef Py_ssize_t size = self.beta.shape[0], f, a, step = 0, i, y, k, support, first, j
+        cdef Py_ssize_t size = self.start[self.free], f, a, step = 0, i, y, k, support, first, j
         cdef double[::1] direction = np.zeros(size)
         cdef double[::1] r = np.zeros(size)
         cdef double[::1] p = np.zeros(size)
@@ -538,7 +584,7 @@ cdef int curve_blocks(Newton state, AnyRows rows, double[::1] out) except -1:
         least = fmax(1e-8, 4 * least)
     # the blocks, and their factors, beside two passes over the free examples and four triangles
     state.rebuild = (work + state.dim * (<double>d * d / 6 if state.blocked else 1.0)) / (
-        2.0 * state.beta.shape[0] * rows.nnz / rows.n + 2.0 * state.dim * (
+        2.0 * state.start[state.free] * rows.nnz / rows.n + 2.0 * state.dim * (
             d if state.blocked else 1) + 1)
     with nogil:
         for f in range(state.free):

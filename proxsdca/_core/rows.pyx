@@ -122,30 +122,36 @@ cdef class Rows:
                         break
                 norms[i] = map.norm_sq(state)
 
-    def subset(self, const Py_ssize_t[::1] which):
-        """Return the rows of these numbers as CSR, in copies."""
+    def take(self, const Py_ssize_t[::1] which):
+        """Return some of the rows as CSR, in copies."""
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
-        cdef Py_ssize_t i, f, k, m, count, at, end, rows = which.shape[0], size = self.nnz
+        cdef Py_ssize_t i, k, m, count, at = 0, rows = which.shape[0]
         starts = np.zeros(rows + 1, np.int64)
-        entries, places = np.empty(size), np.empty(size, np.int64)
         cdef int64_t[::1] indptr = starts
-        cdef double[::1] data = entries
-        cdef int64_t[::1] indices = places
-        at = 0
-        for f in range(rows):
-            i, k = which[f], 0
+        for i in range(rows):
+            k = 0
             while True:
-                count = self.read(i, k, columns, values)
-                end = min(count, size - at)     # X may have changed meanwhile
-                for m in range(end):
-                    indices[at + m], data[at + m] = columns[m], values[m]
-                at += end
+                count = self.read(which[i], k, columns, values)
                 k += count
                 if count < BLOCK:
                     break
-            indptr[f + 1] = at
-        return csr_rows(entries[:at], places[:at], starts, self.d, self.canonical)
+            indptr[i + 1] = indptr[i] + k
+        entries, places = np.zeros(starts[-1]), np.zeros(starts[-1], np.int64)
+        cdef double[::1] data = entries
+        cdef int64_t[::1] indices = places
+        for i in range(rows):
+            k = 0
+            while True:
+                count = self.read(which[i], k, columns, values)
+                for m in range(min(count, indptr[i + 1] - at)):     # X may have changed meanwhile
+                    indices[at], data[at] = columns[m], values[m]
+                    at += 1
+                k += count
+                if count < BLOCK:
+                    break
+            at = indptr[i + 1]
+        return csr_rows(entries, places, starts, self.d, self.canonical)
 
     def zero_rows(self, const double[::1] norms):
         """Return which rows have no entry other than 0; only rows of norm 0 are looked at."""

@@ -31,6 +31,11 @@ cdef class VectorLoss:
     cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
                       const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil
 
+    # Where z attains phi at the corner that beta is, by how much its class leads; else -1.  phi is
+    # phi(z) in any case.  For a sparse beta alone; room has k numbers.
+    cdef double lead(self, Py_ssize_t y, const double* delta, const double* beta, const double* z,
+                     Py_ssize_t k, double* room, double* phi) noexcept nogil
+
     # The derivative of beta' with respect to m, beta' being `best` for q = mu, or `attain` where
     # mu = 0: its product with t, and its diagonal.  beta' is given on its support.
     cdef void bend(self, const double* beta, Py_ssize_t k, double mu, const double* t,
@@ -38,12 +43,12 @@ cdef class VectorLoss:
     cdef void bend_diagonal(self, const double* beta, Py_ssize_t k, double mu,
                             double* diagonal) noexcept nogil
 
-    # Bounds on the rounding errors of phi and omega, the latter where each beta_j, j != y, is
+    # phi and omega with bounds on their rounding errors, the latter where each beta_j, j != y, is
     # off by a relative error `off`, and beta_y is 1 less the sum of the others.
-    cdef double phi_error(self, Py_ssize_t y, const double* delta, const double* z,
-                          Py_ssize_t k) noexcept nogil
-    cdef double omega_error(self, Py_ssize_t y, const double* delta, const double* beta,
-                            Py_ssize_t k, double off) noexcept nogil
+    cdef double bounded_phi(self, Py_ssize_t y, const double* delta, const double* z,
+                            Py_ssize_t k, double* error) noexcept nogil
+    cdef double bounded_omega(self, Py_ssize_t y, const double* delta, const double* beta,
+                              Py_ssize_t k, double off, double* error) noexcept nogil
 
 
 @cython.final

@@ -59,6 +59,11 @@ cdef class VectorLoss:
                       const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil:
         return 0
 
+    cdef double lead(self, Py_ssize_t y, const double* delta, const double* beta, const double* z,
+                     Py_ssize_t k, double* room, double* phi) noexcept nogil:
+        phi[0] = self.phi(y, delta, z, k)
+        return -1
+
     cdef void bend(self, const double* beta, Py_ssize_t k, double mu, const double* t,
                    double* product) noexcept nogil:
         pass
@@ -67,12 +72,14 @@ cdef class VectorLoss:
                             double* diagonal) noexcept nogil:
         pass
 
-    cdef double phi_error(self, Py_ssize_t y, const double* delta, const double* z,
-                          Py_ssize_t k) noexcept nogil:
+    cdef double bounded_phi(self, Py_ssize_t y, const double* delta, const double* z,
+                            Py_ssize_t k, double* error) noexcept nogil:
+        error[0] = INFINITY
         return INFINITY
 
-    cdef double omega_error(self, Py_ssize_t y, const double* delta, const double* beta,
-                            Py_ssize_t k, double off) noexcept nogil:
+    cdef double bounded_omega(self, Py_ssize_t y, const double* delta, const double* beta,
+                              Py_ssize_t k, double off, double* error) noexcept nogil:
+        error[0] = INFINITY
         return INFINITY
 
     @property
@@ -301,40 +308,36 @@ cdef class MulticlassHinge(VectorLoss):
         """The projection of beta + (delta + m) / q onto the simplex.
 
         With p_j = q beta_j + delta_j + m_j it is [p_j - tau]_+ / q, tau such that they sum to 1.
-        Only p_j > max p - q can be above tau; those go through a heap, largest first.
+        Only p_j > max p - q can be above tau; those that are not above the tau of all that are
+        left go, until none does.
         """
-        cdef Py_ssize_t j, top = 0, count = 0, r = 0
-        cdef double peak, total = 0, tau, x, per_q = 1 / q
+        cdef Py_ssize_t* places = <Py_ssize_t*>(room + k)
+        cdef Py_ssize_t j, count = 0, left = 0
+        cdef double peak, total = 0, tau = 0
         for j in range(k):
             new[j] = q * beta[j] + delta[j] + m[j]
         peak = top_of(new, k)
         for j in range(k):
-            new[j] -= peak
-            if new[j] > -q:
-                room[count] = new[j]
+            if new[j] - peak > -q:
+                room[count], places[count] = new[j] - peak, j
+                total += room[count]
                 count += 1
-                top = j
-        if count <= 1:
-            for j in range(k):
-                new[j] = 0
-            new[top] = 1
-            return
-        for j in range(count // 2 - 1, -1, -1):
-            sink(room, j, count)
-        while count > 0 and (r == 0 or room[0] > (total - q) / r):
-            total += room[0]
-            r += 1
-            count -= 1
-            room[0] = room[count]
-            sink(room, 0, count)
-        tau = (total - q) / r
+            new[j] = 0
+        while left != count:
+            left, count = count, 0
+            tau = (total - q) / left
+            total = 0
+            for j in range(left):
+                if room[j] > tau:
+                    room[count], places[count] = room[j], places[j]
+                    total += room[count]
+                    count += 1
         total = 0
-        for j in range(k):
-            x = (new[j] - tau) * per_q
-            new[j] = x if x > 0 else 0.0
-            total += new[j]
-        for j in range(k):      # the rounding of tau counts once for each class
-            new[j] /= total
+        for j in range(count):
+            room[j] = (room[j] - tau) / q
+            total += room[j]
+        for j in range(count):      # the rounding of tau counts once for each class
+            new[places[j]] = room[j] / total
 
     cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
                       const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil:
@@ -343,6 +346,23 @@ cdef class MulticlassHinge(VectorLoss):
         for j in range(k):
             gain += (delta[j] + m[j]) * z[j]
         return clip(gain / fmax(Q, DBL_MIN), 0, 1)
+
+    cdef double lead(self, Py_ssize_t y, const double* delta, const double* beta, const double* z,
+                     Py_ssize_t k, double* room, double* phi) noexcept nogil:
+        cdef Py_ssize_t j, corner = -1
+        cdef double own, others
+        for j in range(k):
+            room[j] = z[j] + delta[j]
+        for j in range(k):
+            if beta[j] != 0:
+                corner = j if corner < 0 else k
+        if not 0 <= corner < k:
+            phi[0] = fmax(top_of(room, k) - z[y], 0)
+            return -1
+        own, room[corner] = room[corner], -INFINITY
+        others = top_of(room, k)
+        phi[0] = fmax(larger(others, own) - z[y], 0)
+        return own - others if own >= others else -1.0
 
     cdef void bend(self, const double* beta, Py_ssize_t k, double mu, const double* t,
                    double* product) noexcept nogil:
@@ -361,35 +381,22 @@ cdef class MulticlassHinge(VectorLoss):
         for j in range(k):
             diagonal[j] = (1 - 1.0 / k) / mu
 
-    cdef double phi_error(self, Py_ssize_t y, const double* delta, const double* z,
-                          Py_ssize_t k) noexcept nogil:
+    cdef double bounded_phi(self, Py_ssize_t y, const double* delta, const double* z,
+                            Py_ssize_t k, double* error) noexcept nogil:
         cdef Py_ssize_t j = largest(z, delta, k)
         # `largest` compares rounded sums
-        return EVALUATION * UNIT * (fabs(delta[j]) + fabs(z[j]) + fabs(z[y]))
+        error[0] = EVALUATION * UNIT * (fabs(delta[j]) + fabs(z[j]) + fabs(z[y]))
+        return self.phi(y, delta, z, k)
 
-    cdef double omega_error(self, Py_ssize_t y, const double* delta, const double* beta,
-                            Py_ssize_t k, double off) noexcept nogil:
+    cdef double bounded_omega(self, Py_ssize_t y, const double* delta, const double* beta,
+                              Py_ssize_t k, double off, double* error) noexcept nogil:
         cdef double size = 0
         cdef Py_ssize_t j
         for j in range(k):
             if beta[j] != 0:
                 size += delta[j] * beta[j]
-        return (EVALUATION * UNIT + off) * size * (1 + k * UNIT)
-
-
-cdef void sink(double* heap, Py_ssize_t j, Py_ssize_t count) noexcept nogil:
-    """Put the number at j where it belongs in a heap with the largest on top."""
-    cdef Py_ssize_t child
-    cdef double x = heap[j]
-    while 2 * j + 1 < count:
-        child = 2 * j + 1
-        if child + 1 < count and heap[child + 1] > heap[child]:
-            child += 1
-        if heap[child] <= x:
-            break
-        heap[j] = heap[child]
-        j = child
-    heap[j] = x
+        error[0] = (EVALUATION * UNIT + off) * size * (1 + k * UNIT)
+        return self.omega(y, delta, beta, k)
 
 
 cdef class Softmax(VectorLoss):
@@ -568,33 +575,38 @@ cdef class Softmax(VectorLoss):
         for j in range(k):
             diagonal[j] = beta[j] * (1 - beta[j])
 
-    cdef double phi_error(self, Py_ssize_t y, const double* delta, const double* z,
-                          Py_ssize_t k) noexcept nogil:
-        cdef double peak = z[0], total = 0, spread = 0, x
+    cdef double bounded_phi(self, Py_ssize_t y, const double* delta, const double* z,
+                            Py_ssize_t k, double* error) noexcept nogil:
+        cdef Sum total = Sum(0, 0, 0, 0)
+        cdef double peak = z[0], spread = 0, x
         cdef Py_ssize_t j
         for j in range(1, k):
             peak = fmax(peak, z[j])
         for j in range(k):
             x = exp(z[j] - peak)
-            total += x
+            add(&total, x)
             spread += x * (peak - z[j]) if x > 0 else 0.0
         # each exponent is off by its rounding, so that the logarithm is by their mean
-        return EVALUATION * UNIT * (1 + spread / total + log(<double>k) + fabs(peak) + fabs(z[y]))
+        error[0] = EVALUATION * UNIT * (
+            1 + spread / result(&total) + log(<double>k) + fabs(peak) + fabs(z[y]))
+        return log(result(&total)) + (peak - z[y])
 
-    cdef double omega_error(self, Py_ssize_t y, const double* delta, const double* beta,
-                            Py_ssize_t k, double off) noexcept nogil:
-        cdef double size = 0, error = 0, h, x
+    cdef double bounded_omega(self, Py_ssize_t y, const double* delta, const double* beta,
+                              Py_ssize_t k, double off, double* error) noexcept nogil:
+        cdef Sum total = Sum(0, 0, 0, 0)
+        cdef double others = 0, h, x
         cdef Py_ssize_t j
         off += 8 * UNIT
         for j in range(k):
-            x = fabs(xlogx(beta[j]))
-            size += x
+            x = xlogx(beta[j])
+            add(&total, x)
             if j != y:
-                error += off * (x + beta[j])
+                others += off * (fabs(x) + beta[j])
         # beta_y is off by as much as the others together, and so by `off` at the most
         x = xlogx(beta[y])
         h = fmax(fabs(xlogx(fmin(beta[y] + off, 1)) - x), fabs(xlogx(fmax(beta[y] - off, 0)) - x))
-        return (EVALUATION * UNIT * size + error + h) * (1 + k * UNIT)
+        error[0] = (EVALUATION * UNIT * total.size + others + h) * (1 + k * UNIT)
+        return result(&total)
 
 
 # Every vector-valued loss by its name.
