@@ -562,7 +562,7 @@ class Run:
             return 0 if self._late() else self.plan.max_epochs - self.epochs
 
         while not ascent.stuck and passes_left() >= LEAST and not ascent.gap <= enough:
-            ascent.ascend(lambda primal, dual: primal - dual <= enough, passes_left)
+            ascent.ascend(lambda _: enough, passes_left)
             self.steps += 1
         passes_left()
         self.touched += ascent.touched
@@ -582,18 +582,15 @@ class Run:
                 self._ascend_part(which)
                 return
         self._use("newton")
-        problem, plan, nnz = self.problem, self.plan, max(1, self.problem.nnz)
-        dual = problem.evaluate(np.zeros(problem.length), self.b, self.room).dual
-        ascent, begun = self.side.ascent(self.b, dual), self.epochs
+        plan, nnz = self.plan, max(1, self.problem.nnz)
+        ascent, begun = self.side.ascent(self.b, self.room), self.epochs
 
         def passes_left() -> int:
             self.epochs = begun + -(-ascent.touched // nnz)
             return 0 if self._late() else plan.max_epochs - self.epochs
 
         while self.status is None and not ascent.stuck and passes_left() >= LEAST:
-            ascent.ascend(
-                lambda primal, dual: primal - dual <= 0.9 * plan.target.level(primal), passes_left
-            )
+            ascent.ascend(lambda primal: 0.9 * plan.target.level(primal), passes_left)
             self.steps += 1
             level = plan.target.level(ascent.primal)
             self.progress.estimate(self.epochs, ascent.gap, level, self._seconds())
