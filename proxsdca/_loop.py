@@ -573,7 +573,7 @@ class Run:
             return 0 if self._late() else self.plan.max_epochs - self.epochs
 
         while not ascent.stuck and passes_left() >= LEAST and not ascent.gap <= enough:
-            ascent.ascend(lambda primal, dual: primal - dual <= enough, passes_left)
+            ascent.ascend(lambda _: enough, passes_left)
             self.steps += 1
         passes_left()
         self.touched += ascent.touched
@@ -587,7 +587,7 @@ class Run:
         """Steps on all of alpha, one after the other, as long as they raise the dual."""
         if self.plan.max_epochs - self.epochs < LEAST:
             return
-        if self.shrinking is not None:
+        if self.shrinking is not None and self.problem.loss.gamma == 0:
             which = self.shrinking.moving(self.active)
             if 0 < len(which) <= FEW * self.problem.n:
                 self._ascend_part(which)
@@ -601,9 +601,7 @@ class Run:
             return 0 if self._late() else plan.max_epochs - self.epochs
 
         while self.status is None and not ascent.stuck and passes_left() >= LEAST:
-            ascent.ascend(
-                lambda primal, dual: primal - dual <= 0.9 * plan.target.level(primal), passes_left
-            )
+            ascent.ascend(lambda primal: 0.9 * plan.target.level(primal), passes_left)
             self.steps += 1
             level = plan.target.level(ascent.primal)
             self.progress.estimate(self.epochs, ascent.gap, level, self._seconds())

@@ -21,12 +21,17 @@ from ._core.duals import Duals
 from ._core.newton import Newton, product
 from ._core.regs import L1L2Map, L2Map, WeightedL1L2Map
 from ._core.scalar_newton import ScalarNewton
-from ._problem import Problem
+from ._problem import TINY, Problem
 from ._vector import VectorProblem
 from .losses import Logistic
 
 MOST_ENTRIES = 10_000_000  # margins, which are kept for line searches
 STEPS = 12  # of Newton's method for one proximal step; more say that it was too long
+SAMPLE_CURVATURE = 10.0  # ... with so much regularisation that |x|^2 / (lam n) is no larger
+LOOSE = 0.5  # how accurate a step is at the least, in parts of the gradient, ...
+TIGHT = 0.5  # ... or so many times the square root of the relative gap
+WIDER = 2.0  # times as far the model is trusted after a step as long as that
+CHEAP = 8.0  # products that an exact H may cost, to be made for every step
 PATIENCE = 3  # proximal steps without a rise, after which epochs are better
 LEAST = 6  # passes over X that a step of Newton's method takes, at the least
 SOLVED = 0.3  # of the target may be left where only examples that are not at rest take part
@@ -41,6 +46,7 @@ ENOUGH = 5  # ... where that leaves so many for each weight
 SAMPLE_GAP = 1e-3  # ... known to this relative gap
 SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
 SLOW_KINKED, EARLY = 20.0, 4  # ... where rows come to rest, and not before so many epochs
+FACTORS = 2.5  # ... and for each product more than that which an exact H costs so many more
 SLOW_FACES = 40.0  # ... where it goes along the faces of alpha
 SLOW_ROUNDS = 5.0  # the same, where epochs have passes over the rows that move between them
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
@@ -84,7 +90,10 @@ def scalar_kind(problem: Problem) -> str:
 def scalar_slow(problem: Problem) -> float:
     """The number of epochs from which on an ascent is faster."""
     if ScalarNewton.blocked_for(problem.n, problem.d):
-        return SLOW if problem.loss.gamma > 0 else SLOW_KINKED
+        if not problem.loss.gamma > 0:
+            return SLOW_KINKED
+        cost = ScalarNewton.cost_of_factors(problem.n, problem.d, problem.nnz)
+        return SLOW + FACTORS * max(0.0, cost - CHEAP)
     return SLOW_AND_LARGE if problem.loss.gamma > 0 else SLOW_FACES
 
 
@@ -110,8 +119,15 @@ def sampled(problem: Problem) -> tuple[np.ndarray, int] | None:
         target=target,
         weight=weight,
     )
-    ascent = Ascent(few, few.zero_alpha(), -math.inf, scalar_newton(few))
-    ascent.ascend(lambda primal, dual: primal - dual <= SAMPLE_GAP * abs(primal), lambda: 10**6)
+    # Where few examples have a feature, lam alone lets them be sure of too much, and from where
+    # losses are flat Newton's steps lead far away.
+    curvature = float(few.norms_sq(few.map).mean()) / few.n
+    few = replace(few, lam=max(problem.lam, curvature / SAMPLE_CURVATURE))
+    ascent = SmoothAscent(few, few.zero_alpha(), scalar_newton(few))
+    for _ in range(STEPS):
+        if ascent.stuck or ascent.gap <= SAMPLE_GAP * abs(ascent.primal):
+            break
+        ascent.ascend(lambda primal: SAMPLE_GAP * abs(primal), lambda: 10**6)
     return ascent.best_w, ascent.touched
 
 
@@ -200,8 +216,6 @@ class Ascent:
         self._few: Ascent | None = None
         self._found: tuple[float, float, float] | None = None  # the response that there is
         self.w = self._point(alpha) if w is None else w.copy()
-        if isinstance(core, ScalarNewton) and not self.w.any() and (found := sampled(problem)):
-            self.w, self._accumulated = found
         self.best_w, self.primal = self.w.copy(), math.inf
         # the curvature of a single example's step, of which a tenth is easy for all together
         q = float(problem.norms_sq(problem.map).mean()) / (problem.lam * problem.n)
@@ -237,10 +251,8 @@ class Ascent:
         """The response to z + t dz, into `_next`: its smoothed and true losses, and omega."""
         return self.core.respond(self._z, dz, t, self.alpha, self._mu, self._next)
 
-    def ascend(
-        self, reached: Callable[[float, float], bool], passes_left: Callable[[], int]
-    ) -> None:
-        """One proximal step; `reached` says whether a primal and a dual are near enough."""
+    def ascend(self, level: Callable[[float], float], passes_left: Callable[[], int]) -> None:
+        """One proximal step, or a part of it where `level` of the primal is a gap small enough."""
         problem, core, mu, rest = self.problem, self.core, self._mu, self.rest
         lam = problem.lam
         smooth, loss, conjugate = self._found or self._respond(None, 0.0)
@@ -259,8 +271,8 @@ class Ascent:
                 self.primal = primal
                 np.copyto(self.best_w, self.w)
             nearest, left = max(dual, self.dual), passes_left()
-            if few is not None and left >= LEAST and not reached(self.primal, nearest):
-                return self._ascend_few(few, reached, passes_left)
+            if few is not None and left >= LEAST and self.primal - nearest > level(self.primal):
+                return self._ascend_few(few, level, passes_left)
             few = None
             if dual > self.dual:
                 rose = True
@@ -269,7 +281,7 @@ class Ascent:
             self._v -= self.w
             inner_gap = 0.5 * lam * product(self._v, self._v)  # of the proximal step itself
             near = inner_gap <= 0.1 * (primal - dual - inner_gap) and dual >= self.dual
-            done = reached(self.primal, self.dual) or (mu > 0 and near)
+            done = self.gap <= level(self.primal) or (mu > 0 and near)
             if done or steps == STEPS or left < LEAST:
                 break
             self._v *= -lam
@@ -316,7 +328,7 @@ class Ascent:
     def _ascend_few(
         self,
         few: np.ndarray,
-        reached: Callable[[float, float], bool],
+        level: Callable[[float], float],
         passes_left: Callable[[], int],
     ) -> None:
         """A proximal step on some of the examples, and a look at all of them."""
@@ -337,7 +349,7 @@ class Ascent:
         )
         ascent = self._few = Ascent(some, alpha, self.dual / part, core, rest, self.w)
         ascent._mu = self._mu
-        ascent.ascend(lambda primal, dual: reached(part * primal, part * dual), passes_left)
+        ascent.ascend(lambda primal: level(part * primal) / part, passes_left)
         self.w, self._mu = ascent.w, ascent._mu
         self._accumulated, self._few = self._accumulated + ascent.touched, None
         if not ascent._failures:
@@ -350,3 +362,134 @@ class Ascent:
         if primal < self.primal:
             self.primal = primal
             np.copyto(self.best_w, self.w)
+
+
+class SmoothAscent:
+    """Newton's method on P for a smooth loss of one margin, with the dual points that it shows.
+
+    The alpha that attain the losses at w have the gap |grad P(w)|^2 / (2 lam), which falls behind
+    P by far where lam is small. Those that follow the tangents along a step p of Newton's method
+    belong to w + p, and what is between them is of the fourth order in p.
+
+    Parameters
+    ----------
+    problem : Problem
+        reg is l2.
+    alpha : array
+        Where to start; overwritten by what is better.
+    core : ScalarNewton
+        The passes over X.
+    """
+
+    def __init__(self, problem: Problem, alpha: Any, core: ScalarNewton) -> None:
+        self.problem, self.alpha, self.core = problem, alpha, core
+        self.w, self._accumulated = np.zeros(core.dim), 0
+        if alpha.any():
+            self.w += problem.correlations(alpha) / problem.lam
+            self._accumulated = problem.storage.nnz
+        self.dual = -core.conjugate(alpha) - 0.5 * problem.lam * product(self.w, self.w)
+        if not self.w.any() and (found := sampled(problem)):
+            self.w, touched = found
+            self._accumulated += touched
+        self._z, self._dz = (np.zeros(core.entries) for _ in range(2))
+        self._at, self._next = (np.zeros(core.entries) for _ in range(2))
+        self._step = np.empty(core.dim)
+        if self.w.any():
+            core.margins(self.w, self._z)
+        self.primal = self._value(self._z, None, 0.0, self.w)
+        self._at, self._next = self._next, self._at
+        self._work: list[int] = []  # steps of conjugate gradients since H was factorised
+        self._failures = 0
+        self._radius = math.inf  # how far the quadratic model is trusted
+        self._look()
+
+    @property
+    def best_w(self) -> np.ndarray:
+        """The w with the lowest P."""
+        return self.w
+
+    @property
+    def gap(self) -> float:
+        """P - D, as computed here: for decisions, not for certificates."""
+        return self.primal - self.dual
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the gap has stopped falling."""
+        return self._failures >= PATIENCE
+
+    @property
+    def touched(self) -> int:
+        """Nonzeros of X read so far."""
+        return self.core.touched + self._accumulated
+
+    def ascend(self, level: Callable[[float], float], passes_left: Callable[[], int]) -> None:
+        """One step, for a gap of `level` of the primal."""
+        core, lam, before = self.core, self.problem.lam, self.gap
+        fresh = not self._work or core.rebuild < CHEAP or sum(self._work) > core.rebuild
+        core.curve(self._at, 0.0, fresh)
+        if fresh:
+            self._work = []
+        wanted = level(self.primal)
+        relative = self._surplus / max(abs(self.primal), 1e-300)
+        steps = core.solve(
+            self._gradient,
+            self._step,
+            min(LOOSE, max(1e-3, TIGHT * math.sqrt(relative))),
+            min(200, passes_left() - LEAST + 1),
+            0.4 * lam * wanted,
+            self._radius,
+        )
+        self._work.append(steps)
+        core.margins(self._step, self._dz)
+        slope, t = product(self._gradient, self._step), 1.0
+        while True:
+            w = self.w + t * self._step
+            primal = self._value(self._z, self._dz, t, w)
+            if primal <= self.primal + 1e-4 * t * slope or t < 1e-8:
+                break
+            t *= 0.5
+        length = math.sqrt(product(self._step, self._step))
+        if t < 1:
+            self._radius = 2 * t * length
+        elif length > 0.9 * self._radius:
+            self._radius *= WIDER
+        # what the quadratic model has missed tells how far the tangents are off
+        missed = primal - self.primal - 0.5 * slope
+        if t == 1 and missed * missed / max(-0.5 * slope, TINY) + 0.5 * core.left / lam <= wanted:
+            self._follow(w)
+        if primal < self.primal:
+            self.w, self.primal = w, primal
+            self._z += t * self._dz
+            self._at, self._next = self._next, self._at
+        if self.gap > wanted:
+            self._look()
+        self._failures = 0 if self.gap < 0.99 * before else self._failures + 1
+
+    def _value(self, z: np.ndarray, dz: np.ndarray | None, t: float, w: np.ndarray) -> float:
+        """P(w) for w with the margins z + t dz, whose responses are kept."""
+        loss = self.core.response(z, dz, t, self._next)
+        return loss + 0.5 * self.problem.lam * product(w, w)
+
+    def _follow(self, w: np.ndarray) -> None:
+        """The dual of what follows the tangents to w."""
+        core, lam, found = self.core, self.problem.lam, self._at.copy()
+        if core.follow(self._dz, found):
+            v = self.problem.correlations(found) / lam
+            self._accumulated += self.problem.storage.nnz
+        else:
+            v = w + np.asarray(core.residual) / lam
+        dual = -core.conjugate(found) - 0.5 * lam * product(v, v)
+        if dual > self.dual:
+            self.dual = dual
+            np.copyto(self.alpha, found)
+
+    def _look(self) -> None:
+        """The gradient at w, and the dual of the responses."""
+        lam = self.problem.lam
+        self._gradient = lam * self.w - self.problem.correlations(self._at)
+        self._accumulated += self.problem.storage.nnz
+        self._surplus = 0.5 * product(self._gradient, self._gradient) / lam
+        if self.primal - self._surplus > self.dual:
+            self.dual = self.primal - self._surplus
+            np.copyto(self.alpha, self._at)

@@ -29,7 +29,7 @@ from ._core.oracle_epoch import OracleEpoch
 from ._core.order import Stream
 from ._core.regs import L1L2Map, L2Map, WeightedL1L2Map, gradient
 from ._intercept import Multipliers
-from ._newton import Ascent
+from ._newton import Ascent, SmoothAscent
 from ._problem import TINY, Evaluation, Problem, Room
 from ._result import NumericalError, Result, Start
 from ._vector import VectorProblem
@@ -194,7 +194,7 @@ class Side:
         """How many epochs a run from 0 may take, where that is known beforehand."""
         return 0.0
 
-    def ascent(self, b: Any, room: Room) -> Ascent:
+    def ascent(self, b: Any, room: Room) -> Ascent | SmoothAscent:
         """Steps on all of alpha at once, from b."""
         raise NotImplementedError
 
@@ -363,17 +363,19 @@ class RowSide(Side):
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
         """About half of what Theorem 1 promises, with the mean of |x_i|^2 in the place of R^2."""
         problem = self.problem
-        if not problem.loss.gamma > 0:
+        gamma: float = problem.loss.gamma
+        if not gamma > 0:
             return 0.0
         start: float = problem.mean_loss(np.zeros(problem.n))
-        condition = float(np.average(curvature, weights=self.weight)) / problem.loss.gamma
+        condition = float(np.average(curvature, weights=self.weight)) / gamma
         ratio = max(1.0, start / max(level(start), TINY))
         return float(0.5 * (1 + condition) * math.log(ratio))
 
-    def ascent(self, b: Any, room: Room) -> Ascent:
-        problem = self.problem
-        dual = problem.evaluate(np.zeros(problem.length), b, room).dual
-        return Ascent(problem, b, dual, _newton.scalar_newton(problem))
+    def ascent(self, b: Any, room: Room) -> Ascent | SmoothAscent:
+        problem, core = self.problem, _newton.scalar_newton(self.problem)
+        if problem.loss.gamma > 0:
+            return SmoothAscent(problem, b, core)
+        return Ascent(problem, b, problem.evaluate(np.zeros(problem.length), b, room).dual, core)
 
     def faces(self, b: Any) -> Any:
         problem = self.problem

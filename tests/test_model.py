@@ -280,7 +280,8 @@ def test_one_vs_rest_and_paths(again):
         same(found.predict_proba(case.X), o.predict_proba(case.X))
         if keep:
             warm = proxsdca.one_vs_rest(case.X, case.y, loss="logistic", warm_start=found)
-            assert not warm.epochs.any()
+            assert (warm.epochs <= o.epochs).all()
+            assert warm.converged.all()
         for more in ({"num": 5}, {"lams": [1, 0.1], "reg": "l1l2", "fit_intercept": True}):
             again(proxsdca.path(case.X, case.X[:, 0], keep_alpha=keep, **more))
         for loss in ("softmax", "multiclass_hinge"):

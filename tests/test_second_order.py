@@ -8,6 +8,8 @@ from problems import LOSS_NAMES, all_losses, make
 
 import proxsdca
 from proxsdca import _newton
+from proxsdca._newton import scalar_newton
+from proxsdca._problem import Problem
 
 HARD = {"n": 120, "density": 0.5, "lam": 1e-6}
 KNOWN = [name for name in LOSS_NAMES if name != "poisson"]
@@ -77,6 +79,7 @@ def test_ascents_end_where_the_paper_does(loss, weighted, d, ascents, monkeypatc
 @pytest.mark.parametrize(
     ("loss", "d", "lam", "kind", "times"),
     [("hinge", 20, 1e-6, "all", 5), ("logistic", 20, 1e-6, "all", 5),
+     ("squared_hinge", 20, 1e-6, "all", 5),
      ("hinge", 700, 1e-4, "faces", 1)],
 )  # fmt: skip
 def test_fewer_passes(loss, d, lam, kind, times, ascents):
@@ -86,6 +89,72 @@ def test_fewer_passes(loss, d, lam, kind, times, ascents):
     assert ascents[kind] > 0
     with pytest.warns(proxsdca.ConvergenceWarning):
         case.solve(tol=1e-6, max_epochs=int(times * r.epochs), solver="plain")
+
+
+SMOOTH = ["logistic", "squared_hinge", "squared", "huber", "smooth_hinge"]
+
+
+def passes(case, weight):
+    """The passes over X for a case, its X, and s."""
+    k = case.keywords
+    problem = Problem.from_arguments(
+        case.X, case.y, k["loss"], "l2", k["lam"], None, weight, side="rows"
+    )
+    s = np.ones(problem.n) if problem.weight is None else problem.weight
+    X = case.X.toarray() if hasattr(case.X, "toarray") else case.X
+    return problem, scalar_newton(problem), X, s
+
+
+@pytest.mark.parametrize("d", [15, 700])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_steps_of_newtons_method(loss, sparse, weighted, d):
+    case = make(loss, seed=3, d=d, n=120, density=0.5, lam=1e-2)
+    case = case.csr() if sparse else case
+    weight = np.random.default_rng(1).integers(0, 4, 120).astype(float) if weighted else None
+    problem, core, X, s = passes(case, weight)
+    rng, n, lam = np.random.default_rng(2), problem.n, problem.lam
+    w, x = rng.normal(size=d) / d, rng.normal(size=d)
+    z, alpha = X @ w, np.zeros(n)
+
+    mean = core.response(z, None, 0.0, alpha)
+    assert mean == pytest.approx(np.mean(s * problem.loss.value(z, problem.target)), rel=1e-13)
+    points = problem.loss.conjugate(-alpha / np.where(s > 0, s, 1), problem.target)
+    young = problem.loss.value(z, problem.target) + points + alpha / np.where(s > 0, s, 1) * z
+    assert np.abs(young[s > 0]).max() < 1e-12  # alpha attains phi at z
+    assert core.conjugate(alpha) == pytest.approx(np.mean(s * points), rel=1e-12)
+
+    core.curve(alpha, 0.0, True)
+    curves = [problem.loss.derivatives(b, y)[1] if t else np.inf
+              for b, y, t in zip(alpha / np.where(s > 0, s, 1), problem.target, s, strict=True)]  # fmt: skip
+    D = s / np.array(curves)
+    H = lam * np.eye(d) + X.T * D @ X / n
+    out = np.empty(d)
+    core.product(x, out)
+    assert np.allclose(out, H @ x, rtol=1e-11, atol=1e-14)
+
+    gradient = lam * w - X.T @ alpha / n
+    step = np.empty(d)
+    core.solve(gradient, step, 0.1, 50)
+    left = -gradient - H @ step
+    assert np.allclose(core.residual, left, rtol=0, atol=1e-10 * np.abs(gradient).max())
+    assert core.exact == (d == 15)
+    if not core.exact:
+        assert core.left == pytest.approx(left @ left, rel=1e-6)
+        length = np.linalg.norm(step)
+        core.solve(gradient, step, 1e-3, 50, 0.0, 0.5 * length)
+        assert np.linalg.norm(step) == pytest.approx(0.5 * length)
+        left = -gradient - H @ step
+    # along the tangents alpha belongs to the new w, up to what is left
+    step *= 1e-3
+    left = -gradient - H @ step
+    tangent = alpha.copy()
+    outside = core.follow(X @ step, tangent)
+    assert not (outside and loss in ("logistic", "squared"))
+    if not outside:
+        assert np.allclose(X.T @ tangent / (lam * n), w + step + left / lam, rtol=0, atol=1e-10)
+    assert np.isfinite(core.conjugate(tangent))  # inside the domain, in any case
 
 
 def test_storages_and_bits(ascents):

@@ -6,6 +6,9 @@ from libc.math cimport fmax, sqrt
 
 cdef class Equations:
     cdef readonly Py_ssize_t dim        # numbers in w
+    cdef readonly bint exact            # whether `precondition` is by H itself
+    cdef readonly double[::1] residual  # -gradient - H x where `solve` has ended ...
+    cdef readonly double left           # ... and its squared length
 
 
 cdef inline double inner(const double* x, const double* y, Py_ssize_t count) noexcept nogil:

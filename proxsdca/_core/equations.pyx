@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from libc.math cimport INFINITY, sqrt
+
 
 cdef class Equations:
     """What has `product`, the one with H, and `precondition`, by what H is near to."""
@@ -14,8 +16,10 @@ cdef class Equations:
         """out = M^-1 r."""
         raise NotImplementedError
 
-    def solve(self, const double[::1] gradient, double[::1] x, double accuracy, Py_ssize_t most):
-        """x = -H^-1 gradient, to a part of its size in the preconditioner's norm.
+    def solve(self, const double[::1] gradient, double[::1] x, double accuracy, Py_ssize_t most,
+              double enough=0, double radius=INFINITY):
+        """x = -H^-1 gradient, to a part of its size in the preconditioner's norm, or until `left`
+        is small enough, or until |x| gets to the radius, where it stays.
 
         Returns the number of steps of the method of conjugate gradients.
         """
@@ -24,23 +28,40 @@ cdef class Equations:
         cdef double[::1] p = np.zeros(dim)
         cdef double[::1] Hp = np.zeros(dim)
         cdef double[::1] z = np.zeros(dim)
-        cdef double rz, last, first, bend, a
+        cdef double rz, last, first, bend, a, size, along, length
+        cdef bint outside
         x[:] = 0
         self.precondition(r, z)
+        self.residual = r
+        if self.exact:
+            x[:], r[:] = z, 0
+            self.left = 0
+            return 0
         p[:] = z
         rz = first = inner(&r[0], &z[0], dim)
-        while step < most and rz > accuracy * accuracy * first and rz > 0:
+        self.left = inner(&r[0], &r[0], dim)
+        while (step < most and rz > accuracy * accuracy * first and rz > 0
+               and self.left > enough):
             self.product(p, Hp)
             bend = inner(&p[0], &Hp[0], dim)
             if not bend > 0:
                 break
             a = rz / bend
+            size = inner(&x[0], &x[0], dim)
+            along = inner(&x[0], &p[0], dim)
+            length = inner(&p[0], &p[0], dim)
+            outside = size + a * (2 * along + a * length) > radius * radius
+            if outside:
+                a = (sqrt(along * along + length * (radius * radius - size)) - along) / length
             for j in range(dim):
                 x[j] += a * p[j]
                 r[j] -= a * Hp[j]
             self.precondition(r, z)
             last, rz = rz, inner(&r[0], &z[0], dim)
+            self.left = inner(&r[0], &r[0], dim)
             for j in range(dim):
                 p[j] = z[j] + rz / last * p[j]
             step += 1
+            if outside:
+                break
         return step

@@ -164,6 +164,11 @@ cdef class Logistic(Loss):
         cdef double e = exp(-fabs(z))
         return -y * (e if y * z > 0 else 1.0) / (1 + e)
 
+    cdef inline double response(self, double y, double z, double* b) noexcept nogil:
+        cdef double t = y * z, e = exp(-fabs(t))        # which serves both
+        b[0] = y * (e if t > 0 else 1.0) / (1 + e)
+        return log1p(e) - (0.0 if t > 0 else t)
+
     cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
         # With t = y b' = sigmoid(u), u is the root of the increasing function
         # F(u) = u + y m + q (sigmoid(u) - y b).  Halley from u = -y m, where

@@ -20,6 +20,7 @@ from libc.math cimport INFINITY
 from libc.string cimport memcpy
 
 from .equations cimport Equations, factorise, substitute
+from .losses cimport Logistic, clip
 from .regs cimport L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, SparseRows, Strided32,
@@ -29,15 +30,24 @@ from .signals cimport PATIENCE, poll
 from .sums cimport Sum, add, result
 from .term cimport Term
 
+ctypedef fused SomeTerm:
+    Logistic
+    Term
+
 
 cdef enum:
     WIDEST = 600                    # columns, up to which the preconditioner is H itself ...
     MOST_WORK = 4_000_000_000       # ... if it takes no more products than this, in dense rows
     SPREAD = 4                      # times faster are products in order than scattered ones
     TASK_MARGINS = 1
-    TASK_GATHER = 2
-    TASK_SCATTER = 3
-    TASK_BLOCK = 4
+    TASK_BLOCK = 2
+    TASK_PRODUCT = 3
+
+
+# The part of H's diagonal in the preconditioner lam I + ... where that is no more than a diagonal.
+# The few directions in which H is large by all of it are the ones that conjugate gradients find
+# by themselves.
+cdef double DIAGONAL = 0.1
 
 
 cdef class ScalarNewton(Equations):
@@ -62,7 +72,7 @@ cdef class ScalarNewton(Equations):
     cdef readonly double rebuild        # how many steps of `solve` a preconditioner costs
     # The curvature of the free examples: which they are, and s_i / (n (c_i + mu)).
     cdef Py_ssize_t[::1] example
-    cdef double[::1] bend, at, block
+    cdef double[::1] bend, block
 
     def __init__(self, Rows rows, Term term, const double[::1] target, weight, double lam):
         self.rows, self.term, self.plain = rows, term, L2Map()
@@ -70,12 +80,18 @@ cdef class ScalarNewton(Equations):
         self.dim = rows.d
         self.blocked = ScalarNewton.blocked_for(rows.n, rows.d)
         self.example = np.empty(rows.n, np.intp)
-        self.bend, self.at = np.empty(rows.n), np.empty(rows.n)
+        self.bend = np.empty(rows.n)
 
     @staticmethod
     def blocked_for(Py_ssize_t n, Py_ssize_t d):
         """Whether the preconditioner is H itself, for so many rows and columns."""
         return d <= WIDEST and 0.5 * d * d * n <= MOST_WORK
+
+    @staticmethod
+    def cost_of_factors(Py_ssize_t n, Py_ssize_t d, Py_ssize_t nnz):
+        """About how many products with H it takes to make H and its factors: products for each row,
+        and d^3 / 6 of them for the factors."""
+        return 0.1 * (min(SPREAD * nnz / n, d) + d * d * (d / 3.0) / max(1, nnz))
 
     @property
     def entries(self):
@@ -127,6 +143,54 @@ cdef class ScalarNewton(Equations):
                     poll()
         return result(&smooth) / n, result(&loss) / n, result(&conjugate) / n
 
+    def response(self, const double[::1] z, dz, double t, double[::1] out):
+        """The alpha = -s phi'(z + t dz) of a smooth loss, into `out`; the mean of s_i phi."""
+        cdef const double[::1] direction = dz
+        if isinstance(self.term, Logistic):
+            return responses(<Logistic>self.term, self.target, self.weight, z, direction, t, out)
+        return responses(self.term, self.target, self.weight, z, direction, t, out)
+
+    def conjugate(self, const double[::1] alpha):
+        """The mean of s_i phi*(-alpha_i / s_i)."""
+        cdef Py_ssize_t i, n = self.rows.n
+        cdef double s = 1
+        cdef Sum total = Sum(0, 0, 0, 0)
+        with nogil:
+            for i in range(n):
+                if self.weight is not None:
+                    s = self.weight[i]
+                    if s == 0:
+                        continue
+                add(&total, s * self.term.phi_conj(self.target[i], -alpha[i] / s))
+                if i % PATIENCE == PATIENCE - 1:
+                    poll()
+        return result(&total) / n
+
+    def follow(self, const double[::1] dz, double[::1] alpha):
+        """Move alpha along the tangent of the responses, as z moves by dz, within the domain.
+
+        Where the domain is not left and dz = X p with H p = -gradient + r, X^T alpha / (lambda n)
+        is w + p - r / lambda afterwards, without a pass to see it.
+
+        Returns
+        -------
+        bool
+            Whether the domain would have been left.
+        """
+        cdef Py_ssize_t f, i, n = self.rows.n
+        cdef double s = 1, y, b, inside
+        cdef bint left = False
+        for f in range(self.free):
+            i = self.example[f]
+            if self.weight is not None:
+                s = self.weight[i]
+            y = self.target[i]
+            b = (alpha[i] - n * self.bend[f] * dz[i]) / s
+            inside = clip(b, self.term.lower(y), self.term.upper(y))
+            left = left or inside != b
+            alpha[i] = s * inside
+        return left
+
     def curve(self, const double[::1] alpha, double mu, bint precondition):
         """Take the Hessian at this alpha, and make a preconditioner of it if that is asked for."""
         cdef Py_ssize_t i, j, count = 0, d = self.dim, n = self.rows.n
@@ -141,28 +205,24 @@ cdef class ScalarNewton(Equations):
                 self.example[count], self.bend[count] = i, s / (n * c)
                 count += 1
         self.free = count
+        self.exact = precondition and self.blocked
         if not precondition:
             return
         self.block = np.zeros(d * d if self.blocked else d)
         self._pass(TASK_BLOCK, None, self.block)
         if self.blocked:
             factorise(&self.block[0], d, self.lam)
-            # products for each row, and d^3 / 6 for the factors, beside two passes
-            self.rebuild = 0.1 * (min(SPREAD * self.rows.nnz / n, d)
-                                  + d * d * (d / 3.0) / max(1, self.rows.nnz))
+            self.rebuild = ScalarNewton.cost_of_factors(n, d, self.rows.nnz)
         else:
             for j in range(d):
-                self.block[j] += self.lam
+                self.block[j] = self.lam + DIAGONAL * self.block[j]
             self.rebuild = 1
 
     def product(self, const double[::1] x, double[::1] out):
-        cdef Py_ssize_t f, j
+        cdef Py_ssize_t j
         for j in range(self.dim):
             out[j] = self.lam * x[j]
-        self._pass(TASK_GATHER, x, self.at)
-        for f in range(self.free):
-            self.at[f] *= self.bend[f]
-        self._pass(TASK_SCATTER, self.at, out)
+        self._pass(TASK_PRODUCT, x, out)
 
     def precondition(self, const double[::1] r, double[::1] out):
         cdef Py_ssize_t j
@@ -194,6 +254,25 @@ cdef class ScalarNewton(Equations):
             visit(self, <Strided64>rows, task, x, out)
 
 
+cdef double responses(SomeTerm term, const double[::1] target, const double[::1] weight,
+                      const double[::1] z, const double[::1] dz, double t,
+                      double[::1] out) except? -1:
+    cdef Py_ssize_t i, n = target.shape[0]
+    cdef double s = 1, b
+    cdef Sum total = Sum(0, 0, 0, 0)
+    with nogil:
+        for i in range(n):
+            if weight is not None:
+                s = weight[i]
+                if s == 0:
+                    continue
+            add(&total, s * term.response(target[i], z[i] if dz is None else z[i] + t * dz[i], &b))
+            out[i] = s * b
+            if i % PATIENCE == PATIENCE - 1:
+                poll()
+    return result(&total) / n
+
+
 cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                double[::1] out) except -1:
     """One pass over all rows, or over the free ones."""
@@ -205,10 +284,11 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
         for f in range(visits):
             i = f if task == TASK_MARGINS else state.example[f]
             count = span(rows, i, &first)
-            if task == TASK_MARGINS or task == TASK_GATHER:
+            if task == TASK_MARGINS:
                 out[f] = dot(rows, i, state.plain, &x[0])
-            elif task == TASK_SCATTER:
-                axpy(rows, i, x[f], state.plain, &out[0], NULL, 0)
+            elif task == TASK_PRODUCT:
+                axpy(rows, i, state.bend[f] * dot(rows, i, state.plain, &x[0]), state.plain,
+                     &out[0], NULL, 0)
             elif not state.blocked:
                 for e in range(count):
                     entry = value(rows, first, e)

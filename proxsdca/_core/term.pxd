@@ -17,6 +17,9 @@ cdef class Term:
     cdef double phi_conj(self, double y, double a) noexcept nogil
     cdef double phi_slope(self, double y, double z) noexcept nogil
 
+    # phi(z), and the b = -phi'(z) that attains it.
+    cdef double response(self, double y, double z, double* b) noexcept nogil
+
     # Option I: argmin over b' of phi*(-b') + m b' + q/2 (b' - b)^2, q > 0.
     cdef double best(self, double y, double b, double m, double q) noexcept nogil
 

@@ -15,6 +15,10 @@ cdef class Term:
     cdef double phi_slope(self, double y, double z) noexcept nogil:
         return NAN
 
+    cdef double response(self, double y, double z, double* b) noexcept nogil:
+        b[0] = -self.phi_slope(y, z)
+        return self.phi(y, z)
+
     cdef double best(self, double y, double b, double m, double q) noexcept nogil:
         return NAN
 
