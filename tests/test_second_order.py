@@ -126,8 +126,10 @@ def test_steps_of_newtons_method(loss, sparse, weighted, d):
     assert core.conjugate(alpha) == pytest.approx(np.mean(s * points), rel=1e-12)
 
     core.curve(alpha, 0.0, True)
-    curves = [problem.loss.derivatives(b, y)[1] if t else np.inf
-              for b, y, t in zip(alpha / np.where(s > 0, s, 1), problem.target, s, strict=True)]  # fmt: skip
+    curves = [
+        problem.loss.derivatives(b, y)[1] if t else np.inf
+        for b, y, t in zip(alpha / np.where(s > 0, s, 1), problem.target, s, strict=True)
+    ]
     D = s / np.array(curves)
     H = lam * np.eye(d) + X.T * D @ X / n
     out = np.empty(d)
