@@ -539,12 +539,14 @@ class Run:
         """Descend along a set of columns, or certify where that is not needed any more."""
         self._use("working_sets")
         begun, target = sets.touched, self.plan.target
+        if self.problem.free and not begun:
+            self.output.pair()  # which fits the intercept
         primal, gap = sets.look(self.b, self.v)
         level = target.level(primal)
         self.progress.estimate(self.epochs, gap, level, self._seconds())
         near = gap <= max(sets.near * level, 1e-15 * abs(primal))
         if not near:
-            sets.descend(self.b, self.v, level)
+            sets.descend(self.b, self.v, self.active, level, self.plan.stream)
             self.steps += 1
         self.touched += sets.touched - begun
         self.epochs = -(-sets.touched // max(1, self.problem.nnz))

@@ -9,26 +9,39 @@ P, and leaves nothing of it to be believed: certificates are computed on everyth
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._checkpoint import overwrite
 from ._core.columns import Penalty
+from ._core.newton import product
+from ._core.order import Stream
 from ._core.working_set import WorkingSet
 
 if TYPE_CHECKING:
     from ._problem import Problem
 
+ALLV = int(os.environ.get("ALLV", "1"))
+MOST0 = int(os.environ.get("MOST", "512"))
 FIRST = 20  # columns, of the first set; later ones have
 GROWTH = 2  # times as many as w has numbers that are not 0, and these
-MOST = 512  # columns; of more the matrix is too large
+MOST = MOST0  # columns; of more the matrix is too large
 PRODUCTS = 50.0  # for the matrix, for each entry of the set; more, and epochs are faster
 STEPS = 20  # of Newton's method on one set, at the most
 SHARE = 0.1  # of the gap that may be left of a set before columns are looked for again
-HALVINGS = 30  # of a step
+ROUGH, SWEEPS = float(os.environ.get("ROUGH","0.1")), int(os.environ.get("SW","10"))  # of what a sweep lowered the model by at first; sweeps at the most
+HALVINGS = 60  # of a step
 NEAR = 0.9  # of the target: there a certificate is worth its work
+PATIENCE = 20  # rounds in which the gap has to halve
 LEAST = 6  # passes over X that are worth beginning with
+KEPT: dict[str, Callable[[Any], Any]] = {
+    "near": float, "products": index, "lowest": float, "rounds": index,
+}  # fmt: skip
 
 
 class WorkingSets:
@@ -58,7 +71,10 @@ class WorkingSets:
         )  # fmt: skip
         self.products = 0  # nonzeros of X^T alpha
         self.chosen: np.ndarray | None = None
+        self.loss: float | None = None  # where the core has it at the margins as they are
+        self.copied = self.trusted = False
         self.near = NEAR
+        self.lowest, self.rounds = math.inf, 0  # the gap when it last halved, and rounds since
         self.stuck = False
 
     @property
@@ -69,83 +85,104 @@ class WorkingSets:
     def look(self, w: np.ndarray, z: np.ndarray) -> tuple[float, float]:
         """P(w), and about its distance to D, at the margins z of w."""
         problem, core, n = self.problem, self.core, self.problem.n
-        self.loss = core.look(z)
+        if self.loss is None:
+            self.loss = core.look(z)
         self.correlations = problem.storage.matvec(core.slope)
-        self.products += problem.storage.nnz
         w, size = w[: problem.d], np.abs(self.correlations)
-        penalty = float(self.threshold @ np.abs(w)) + 0.5 * self.penalty.l2 * float(w @ w)
+        penalty = product(self.threshold, np.abs(w)) + 0.5 * self.penalty.l2 * product(w, w)
         shrink, penalty_conjugate = 1.0, 0.0
         if self.penalty.l2 > 0:
             over = np.maximum(size - self.threshold, 0)
-            penalty_conjugate = 0.5 * float(over @ over) / self.penalty.l2
+            penalty_conjugate = 0.5 * product(over, over) / self.penalty.l2
         else:
             peak = float((size / self.threshold).max())
             shrink = 1 / max(1.0, peak)
         dual = -core.conjugates(shrink) - penalty_conjugate
         if self.offset is not None:  # phi*(-b) = b^2 / 2 - y b
-            dual -= shrink * float(self.offset @ core.slope)
+            dual -= shrink * product(self.offset, core.slope)
         self.objective = self.loss + penalty
         self.gap = self.objective - dual
         if problem.free:
             self.gap += abs(float(core.slope.sum()))
         return self.objective / n, self.gap / n
 
-    def descend(self, w: np.ndarray, z: np.ndarray, level: float) -> None:
+    def descend(
+        self, w: np.ndarray, z: np.ndarray, active: np.ndarray, level: float, stream: Stream
+    ) -> None:
         """One round: choose a set, and descend P along it."""
         core, n = self.core, self.problem.n
-        chosen = self._chosen(w)
-        fresh = not np.array_equal(chosen, self.chosen)
-        if fresh:
-            core.choose(chosen)
-            self.chosen = chosen
-            if len(chosen) > MOST or not core.copy(PRODUCTS):
-                self.stuck = True
-                return
-        places = np.append(chosen, self.problem.d) if self.problem.free else chosen
-        u = w[places]
-        penalty = core.penalties(u)
+        self.products += self.problem.storage.nnz
+        places = self._take(self._chosen(w, active))
         quadratic = self.problem.loss.name == "squared"
         enough = max(SHARE * self.gap, 0.1 * level * n)
         fallen = 0.0
-        for _ in range(STEPS):
-            core.model(fresh or not quadratic)
+        u = w[places]
+        value = self.loss + core.penalties(u)
+        for _ in range(STEPS if self.copied else 1):
             new = u.copy()
-            core.solve(new, 1e-3)
+            if self.copied:
+                core.model(not self.trusted)
+                expected = core.solve(new, 1e-3)
+            else:
+                expected = core.descend(stream, new, ROUGH, SWEEPS)
+            if not expected > 0:
+                break
             p = new - u
             dz = core.margins(p)
-            new_penalty = core.penalties(new)
-            slope = float(core.slope @ dz) + new_penalty - penalty  # < 0
-            if not slope < 0:
-                break
-            t, value = 1.0, self.loss + penalty
+            t = 1.0
             for _ in range(HALVINGS):
-                loss = core.look(z + t * dz)
+                at = z + t * dz
+                loss = core.look(at)
                 trial = u + t * p if t < 1 else new
-                trial_penalty = core.penalties(trial) if t < 1 else new_penalty
-                fall = value - loss - trial_penalty
-                if fall >= -1e-2 * t * slope:
+                fall = value - loss - core.penalties(trial)
+                if fall > 0 and fall >= 0.01 * t * expected:
                     break
                 t *= 0.5
             else:
+                self.loss = None
+                if self.trusted:
+                    self.trusted = False
+                    continue
                 break
-            u, penalty = trial, trial_penalty
-            self.loss = loss
-            z += t * dz
+            u, self.loss = trial, loss
+            z[:] = at
+            value -= fall
             fallen += fall
+            # where the loss bends as the model does, H is as good as new
+            self.trusted = quadratic or abs(fall - expected) <= 0.1 * expected
             if quadratic or fall <= enough:
                 break
         w[places] = u
-        if not fallen > 1e-15 * abs(self.objective):
-            self.stuck = True
+        self.rounds += 1
+        if self.gap < 0.5 * self.lowest:
+            self.lowest, self.rounds = self.gap, 0
+        self.stuck = not fallen > 1e-15 * abs(self.objective) or self.rounds >= PATIENCE
 
-    def _chosen(self, w: np.ndarray) -> np.ndarray:
+    def _take(self, chosen: np.ndarray) -> np.ndarray:
+        """Make a set of these columns, or keep the one that has them; where in w its numbers are."""
+        known = self.chosen
+        if self.copied and known is not None and len(known) <= 2 * len(chosen) and np.isin(chosen, known).all():
+            chosen = known
+        else:
+            self._make(chosen)
+        return np.append(chosen, self.problem.d) if self.problem.free else chosen
+
+    def _make(self, chosen: np.ndarray) -> None:
+        """Make a set of these columns."""
+        self.core.choose(chosen)
+        self.chosen, self.trusted = chosen, False
+        self.copied = len(chosen) <= MOST and self.core.copy(PRODUCTS)
+
+    def _chosen(self, w: np.ndarray, active: np.ndarray) -> np.ndarray:
         """The columns where w is not 0, and those that violate most that it is."""
         w = w[: self.problem.d]
         over = np.abs(self.correlations) - self.threshold
         over[w != 0] = np.inf
         over[self.threshold == 0] = np.inf
+        over[~active] = -np.inf
         kept = int(np.count_nonzero(over == np.inf))
         found = np.flatnonzero(over > 0)
+        if ALLV and len(found) > MOST: return found
         most = max(FIRST, GROWTH * kept)
         if len(found) > most:
             found = np.sort(found[np.argsort(-over[found], kind="stable")[:most]])
@@ -157,7 +194,23 @@ class WorkingSets:
         self.stuck = self.near < 1e-3
 
     def state(self) -> dict[str, Any]:
-        return {"near": self.near, "products": self.touched}
+        return {
+            **{name: getattr(self, name) for name in KEPT},
+            "products": self.touched,
+            "chosen": self.chosen,
+            "H": np.asarray(self.core.H) if self.copied and self.trusted else None,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.near, self.products = float(state["near"]), int(state["products"])
+        for name, kind in KEPT.items():
+            setattr(self, name, kind(state[name]))
+        if state["chosen"] is not None:
+            chosen = np.array(state["chosen"])
+            overwrite(np.empty(len(chosen), np.intp), chosen)
+            if not (np.diff(chosen, prepend=-1, append=self.problem.d) > 0).all():
+                raise ValueError("the columns of a working set do not ascend")
+            self._make(chosen)
+            self.trusted = state["H"] is not None
+            if self.trusted:
+                self.core.H = overwrite(np.empty((self.core.size, self.core.size)), state["H"])
+        self.products -= self.core.touched

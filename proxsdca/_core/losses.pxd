@@ -164,6 +164,12 @@ cdef class Logistic(Loss):
         cdef double e = exp(-fabs(z))
         return -y * (e if y * z > 0 else 1.0) / (1 + e)
 
+    cdef inline double phi_and_slope(self, double y, double z, double* slope) noexcept nogil:
+        """Both from one exponential."""
+        cdef double e = exp(-fabs(z))
+        slope[0] = -y * (e if y * z > 0 else 1.0) / (1 + e)
+        return log1p(e) if y * z > 0 else log1p(e) - y * z
+
     cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
         # With t = y b' = sigmoid(u), u is the root of the increasing function
         # F(u) = u + y m + q (sigmoid(u) - y b).  Halley from u = -y m, where

@@ -73,7 +73,7 @@ cdef class WorkingSet:
     cdef readonly Py_ssize_t touched        # nonzeros read
     # the set: its columns, as many numbers as it has, with the intercept, and their thresholds
     cdef const Py_ssize_t[::1] chosen
-    cdef Py_ssize_t size
+    cdef readonly Py_ssize_t size
     cdef double[::1] threshold, ridge
     # where it is copied: its entries by rows, and the model's gradient and matrix
     cdef readonly Py_ssize_t entries
@@ -81,9 +81,14 @@ cdef class WorkingSet:
     cdef Py_ssize_t[::1] start
     cdef int32_t[::1] place
     cdef double[::1] values, gradient
-    cdef double[:, ::1] H
+    cdef public double[:, ::1] H
     # where it is not: the derivatives of the model along its columns
-    cdef double[::1] tilt, curvature
+    cdef double[::1] tilt, curvature        # its gradient in z, and its second derivatives
+    cdef const double[::1] moves
+    cdef Py_ssize_t[::1] order              # what is to be visited, `waiting` of them
+    cdef readonly Py_ssize_t waiting
+    cdef double quiet, fallen
+    cdef bint copied
 
     def __init__(self, Rows columns, Term term, const double[::1] target, weight, Penalty penalty,
                  const double[::1] l1_weights, bint free):
@@ -133,6 +138,7 @@ cdef class WorkingSet:
         """Let these columns be the set."""
         cdef Py_ssize_t j
         self.chosen, self.size = chosen, chosen.shape[0] + self.free
+        self.copied = False
         self.threshold, self.ridge = np.zeros(self.size), np.zeros(self.size)
         for j in range(chosen.shape[0]):
             self.threshold[j] = self.penalty.l1 * self.l1_weights[chosen[j]]
@@ -146,17 +152,20 @@ cdef class WorkingSet:
         cdef Py_ssize_t[::1] start = np.zeros(n + 2, np.intp)
         cdef double products = 0
         self.start = start
-        with_columns(self, False)
+        with_columns(self, COUNT, None)
         for i in range(n):
             count = start[i + 2] + self.free
             products += 0.5 * count * (count + 1)
             start[i + 2] = start[i + 1] + count
         self.entries, self.products = start[n + 1], products
         self.touched += self.entries
-        if products > most * self.entries:
+        self.copied = products <= most * self.entries
+        if not self.copied:
             return False
-        self.place, self.values = np.zeros(self.entries, np.int32), np.zeros(self.entries)
-        with_columns(self, True)
+        if self.place is None or self.place.shape[0] < self.entries:
+            self.place = np.zeros(self.entries + self.entries // 2, np.int32)
+            self.values = np.zeros(self.entries + self.entries // 2)
+        with_columns(self, COPY, None)
         if self.free:
             for i in range(n):
                 self.place[start[i + 1]] = <int32_t>size
@@ -200,11 +209,15 @@ cdef class WorkingSet:
         self.touched += self.entries + (<Py_ssize_t>(0.5 * self.products) if bent else 0)
 
     def solve(self, double[::1] u, double accuracy):
-        """Minimise the model from u on, until a part of the first violation is left."""
+        """Minimise the model from u on, until a part of the first violation is left.
+
+        Returns by how much the model has fallen.
+        """
         cdef Py_ssize_t size = self.size, j, k, count, turn, sweep
         cdef double first = 0, left, enough, largest = 0, move, t, least = 0
         cdef bint blocked
-        cdef double[::1] tilt = np.array(self.gradient), step = np.empty(size)
+        cdef double[::1] tilt = np.array(self.gradient), step = np.empty(size), old = np.array(u)
+        cdef double fall = self.penalties(u)
         cdef double[::1] factor = np.empty(size * size)
         cdef Py_ssize_t[::1] support = np.empty(size, np.intp)
         with nogil:
@@ -258,8 +271,35 @@ cdef class WorkingSet:
                     for sweep in range(size):
                         tilt[sweep] += move * self.H[k, sweep]
                 if turn % 16 == 15:
-                    with gil:
-                        poll()
+                    poll()
+            # p^T (gradient + H p / 2), and tilt = gradient + H p
+            for j in range(size):
+                fall -= 0.5 * (u[j] - old[j]) * (tilt[j] + self.gradient[j])
+        return fall - self.penalties(u)
+
+    # ------------------------------------------------------------- many columns, one after the other
+
+    def descend(self, stream, double[::1] u, double accuracy, Py_ssize_t most):
+        """Lower the model from u on, along each column, until that lowers it by no more than a
+        part of what it did at first, or for so many turns.
+
+        Returns by how much the model has fallen.
+        """
+        cdef double first = 0
+        order = np.arange(self.size)
+        self.order, self.waiting = order, self.size
+        self.curvature, self.tilt = np.empty(self.size), np.array(self.slope_view)
+        with_columns(self, BEND, None)
+        fall = 0.0
+        for turn in range(most):
+            stream.shuffle(self.order[:self.waiting])
+            self.fallen, self.quiet = 0, 1 - 0.5 ** (turn + 1)
+            with_columns(self, SWEEP, u)
+            fall += self.fallen
+            first = fmax(first, self.fallen)
+            if self.fallen <= accuracy * first or not self.waiting:
+                break
+        return fall
 
     cdef inline double derivative(self, Py_ssize_t j, double u, double tilt) noexcept nogil:
         """Of the model along column j, on the side of 0 that u is on."""
@@ -277,8 +317,12 @@ cdef class WorkingSet:
         return soft(q * u - tilt, self.threshold[j]) / (q + self.ridge[j])
 
     def margins(self, const double[::1] p):
-        """X p, for a p along the columns that were copied."""
-        out = np.empty(self.slope_view.shape[0])
+        """X p, for a p along the columns of the set."""
+        out = np.zeros(self.slope_view.shape[0])
+        if not self.copied:
+            self.moves = p
+            with_columns(self, MARGINS, out)
+            return out
         cdef double[::1] z = out
         cdef Py_ssize_t i, a
         cdef double total
@@ -292,24 +336,44 @@ cdef class WorkingSet:
         return out
 
 
-cdef int with_columns(WorkingSet set, bint fill) except -1:
+ctypedef enum Task:
+    COUNT
+    COPY
+    BEND
+    SWEEP
+    MARGINS
+
+
+cdef int with_columns(WorkingSet set, Task task, double[::1] out) except -1:
     cdef Rows columns = set.columns
     if isinstance(columns, CSR32i32):
-        by_rows(set, <CSR32i32>columns, fill)
+        run(set, <CSR32i32>columns, task, out)
     elif isinstance(columns, CSR64i32):
-        by_rows(set, <CSR64i32>columns, fill)
+        run(set, <CSR64i32>columns, task, out)
     elif isinstance(columns, CSR32i64):
-        by_rows(set, <CSR32i64>columns, fill)
+        run(set, <CSR32i64>columns, task, out)
     elif isinstance(columns, CSR64i64):
-        by_rows(set, <CSR64i64>columns, fill)
+        run(set, <CSR64i64>columns, task, out)
     elif isinstance(columns, Dense32):
-        by_rows(set, <Dense32>columns, fill)
+        run(set, <Dense32>columns, task, out)
     elif isinstance(columns, Dense64):
-        by_rows(set, <Dense64>columns, fill)
+        run(set, <Dense64>columns, task, out)
     elif isinstance(columns, Strided32):
-        by_rows(set, <Strided32>columns, fill)
+        run(set, <Strided32>columns, task, out)
     else:
-        by_rows(set, <Strided64>columns, fill)
+        run(set, <Strided64>columns, task, out)
+    return 0
+
+
+cdef int run(WorkingSet set, AnyRows columns, Task task, double[::1] out) except -1:
+    if task == COUNT or task == COPY:
+        by_rows(set, columns, task == COPY)
+    elif task == BEND:
+        bend_along(set, columns)
+    elif task == SWEEP:
+        sweep(set, columns, out)
+    else:
+        carry(set, columns, out)
     return 0
 
 
@@ -338,6 +402,98 @@ cdef int by_rows(WorkingSet set, AnyRows columns, bint fill) except -1:
     return 0
 
 
+cdef int bend_along(WorkingSet set, AnyRows columns) except -1:
+    """The second derivatives of the model along its columns."""
+    cdef Py_ssize_t c, k, first, count, unseen = 0
+    cdef const double* bend = &set.bend[0]
+    cdef double x, q
+    with nogil:
+        for c in range(set.chosen.shape[0]):
+            count = span(columns, set.chosen[c], &first)
+            q = 0
+            for k in range(count):
+                x = value(columns, first, k)
+                q += bend[column(columns, first, k)] * x * x
+            set.curvature[c] = q
+            unseen += count + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+        if set.free:
+            q = 0
+            for k in range(set.bend.shape[0]):
+                q += bend[k]
+            set.curvature[set.size - 1] = q
+    return 0
+
+
+cdef int sweep(WorkingSet set, AnyRows columns, double[::1] u) except -1:
+    """Visit the columns of the order; those that stay at 0 for a while leave it."""
+    cdef Py_ssize_t t, c, k, i, first, count, kept = 0, unseen = 0, n = set.tilt.shape[0]
+    cdef const double* bend = &set.bend[0]
+    cdef double* tilt = &set.tilt[0]
+    cdef double m, q, move
+    cdef bint ones
+    with nogil:
+        for t in range(set.waiting):
+            c = set.order[t]
+            ones = c == set.chosen.shape[0]
+            count = n if ones else span(columns, set.chosen[c], &first)
+            m = 0
+            if ones:
+                for i in range(n):
+                    m += tilt[i]
+            else:
+                for k in range(count):
+                    m += value(columns, first, k) * tilt[column(columns, first, k)]
+            q = set.curvature[c]
+            move = set.best(c, u[c], m, q) - u[c]
+            if u[c] != 0 or move != 0 or fabs(m) >= set.quiet * set.threshold[c]:
+                set.order[kept] = c
+                kept += 1
+            if move != 0:
+                u[c] += move
+                set.fallen += 0.5 * (q + set.ridge[c]) * move * move
+                if ones:
+                    for i in range(n):
+                        tilt[i] += bend[i] * move
+                else:
+                    for k in range(count):
+                        i = column(columns, first, k)
+                        tilt[i] += bend[i] * move * value(columns, first, k)
+            set.touched += count
+            unseen += count + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    set.waiting = kept
+    return 0
+
+
+cdef int carry(WorkingSet set, AnyRows columns, double[::1] z) except -1:
+    """Add what the numbers in `moves` move the margins by."""
+    cdef Py_ssize_t c, k, first, count, unseen = 0
+    cdef double p
+    with nogil:
+        for c in range(set.chosen.shape[0]):
+            p = set.moves[c]
+            if p == 0:
+                continue
+            count = span(columns, set.chosen[c], &first)
+            for k in range(count):
+                z[column(columns, first, k)] += p * value(columns, first, k)
+            set.touched += count
+            unseen += count + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+        if set.free:
+            p = set.moves[set.size - 1]
+            for k in range(z.shape[0]):
+                z[k] += p
+    return 0
+
+
 cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except? -1:
     cdef double at[LOSSES]
     cdef double losses[LOSSES]
@@ -360,11 +516,12 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
                         at[k] = z[i + k] + 1e-6 * fmax(1, fabs(z[i + k]))
                     term.phi_slopes(count, y, at, further)
             for k in range(count):
-                if SomeTerm is not Term:
+                if SomeTerm is Squared:
                     losses[k] = term.phi(y[k], z[i + k])
                     slopes[k] = term.phi_slope(y[k], z[i + k])
                 if SomeTerm is Logistic:
-                    bend = fabs(slopes[k]) * (1 - fabs(slopes[k]))
+                    losses[k] = term.phi_and_slope(y[k], z[i + k], &slopes[k])
+                    bend = fabs(slopes[k]) * fmax(1 - fabs(slopes[k]), 2.3e-16)
                 elif SomeTerm is Squared:
                     bend = 1
                 else:
@@ -372,7 +529,8 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
                         bend = (further[k] - slopes[k]) / (at[k] - z[i + k])
                     else:
                         bend = 1 / term.conj_curve(y[k], -slopes[k])
-                bend = fmin(fmax(bend, LEAST_BEND * most), most)
+                if SomeTerm is Term:
+                    bend = fmin(fmax(bend, LEAST_BEND * most), most)
                 if model.weight is not None:
                     s = model.weight[i + k]
                 if s > 0:
