@@ -10,7 +10,6 @@ P, and leaves nothing of it to be believed: certificates are computed on everyth
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -26,15 +25,13 @@ from ._core.working_set import WorkingSet
 if TYPE_CHECKING:
     from ._problem import Problem
 
-ALLV = int(os.environ.get("ALLV", "1"))
-MOST0 = int(os.environ.get("MOST", "512"))
-FIRST = 20  # columns, of the first set; later ones have
-GROWTH = 2  # times as many as w has numbers that are not 0, and these
-MOST = MOST0  # columns; of more the matrix is too large
+FIRST = 64  # columns, of the first set; later ones have
+GROWTH = 4  # times as many as w has numbers that are not 0, and these
+MOST = 512  # columns; of more the matrix is too large
 PRODUCTS = 50.0  # for the matrix, for each entry of the set; more, and epochs are faster
 STEPS = 20  # of Newton's method on one set, at the most
-SHARE = 0.1  # of the gap that may be left of a set before columns are looked for again
-ROUGH, SWEEPS = float(os.environ.get("ROUGH","0.1")), int(os.environ.get("SW","10"))  # of what a sweep lowered the model by at first; sweeps at the most
+SHARE = 0.3  # of the gap that may be left of a set before columns are looked for again
+ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps at the most
 HALVINGS = 60  # of a step
 NEAR = 0.9  # of the target: there a certificate is worth its work
 PATIENCE = 20  # rounds in which the gap has to halve
@@ -182,7 +179,8 @@ class WorkingSets:
         over[~active] = -np.inf
         kept = int(np.count_nonzero(over == np.inf))
         found = np.flatnonzero(over > 0)
-        if ALLV and len(found) > MOST: return found
+        if len(found) > MOST:
+            return found
         most = max(FIRST, GROWTH * kept)
         if len(found) > most:
             found = np.sort(found[np.argsort(-over[found], kind="stable")[:most]])
