@@ -13,11 +13,11 @@ evaluation of phi'.  An intercept is one more column, of ones and without a pena
 
 import numpy as np
 
-from libc.math cimport INFINITY, fabs, fmax, fmin, isnan
+from libc.math cimport fabs, fmax, fmin, isnan
 from libc.stdint cimport int32_t
 
 from .columns cimport Penalty
-from .equations cimport factorise, inner, substitute
+from .equations cimport factorise, substitute
 from .losses cimport Logistic, Squared, soft
 from .rows cimport (
     AnyRows, BLOCK, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, Strided32,
@@ -213,69 +213,80 @@ cdef class WorkingSet:
 
         Returns by how much the model has fallen.
         """
-        cdef Py_ssize_t size = self.size, j, k, count, turn, sweep
-        cdef double first = 0, left, enough, largest = 0, move, t, least = 0
-        cdef bint blocked
-        cdef double[::1] tilt = np.array(self.gradient), step = np.empty(size), old = np.array(u)
-        cdef double fall = self.penalties(u)
-        cdef double[::1] factor = np.empty(size * size)
+        cdef Py_ssize_t size = self.size, j, turn
+        cdef double first = 0, left, enough, largest = 0, least = 0
+        cdef double[::1] tilt = np.array(self.gradient), old = np.array(u)
+        cdef double[::1] room = np.empty(size * size + size)
         cdef Py_ssize_t[::1] support = np.empty(size, np.intp)
+        cdef double fall = self.penalties(u)
         with nogil:
             for j in range(size):
                 first = fmax(first, self.violation(j, u[j], tilt[j]))
                 largest = fmax(largest, self.H[j, j] + self.ridge[j])
-            for j in range(size):
                 least = fmax(least, self.threshold[j])
             enough = fmax(accuracy * first, 1e-13 * least)
             for turn in range(TURNS):
-                for sweep in range(SWEEPS):
-                    for j in range(size):
-                        move = self.best(j, u[j], tilt[j], self.H[j, j]) - u[j]
-                        if move != 0:
-                            u[j] += move
-                            for k in range(size):
-                                tilt[k] += move * self.H[j, k]
+                self.visit_all(u, tilt)
                 left = 0
                 for j in range(size):
                     left = fmax(left, self.violation(j, u[j], tilt[j]))
                 if left <= enough:
                     break
-                # Newton's method on what is not 0, as far as the first one that becomes 0
-                count = 0
-                for j in range(size):
-                    if u[j] != 0 or self.threshold[j] == 0:
-                        support[count] = j
-                        count += 1
-                if not count:
-                    break
-                for j in range(count):
-                    for k in range(j + 1):
-                        factor[j * count + k] = self.H[support[j], support[k]]
-                    k = support[j]
-                    factor[j * count + j] += self.ridge[k]
-                    step[j] = -self.derivative(k, u[k], tilt[k])
-                factorise(&factor[0], count, RIDGE * largest)
-                substitute(&factor[0], count, &step[0])
-                t = 1
-                for j in range(count):
-                    k = support[j]
-                    if self.threshold[k] > 0 and (u[k] + t * step[j]) * u[k] <= 0:
-                        t = fmin(t, -u[k] / step[j])
-                for j in range(count):
-                    k = support[j]
-                    least = u[k]
-                    u[k] += t * step[j]
-                    if self.threshold[k] > 0 and u[k] * least <= 0:
-                        u[k] = 0
-                    move = u[k] - least
-                    for sweep in range(size):
-                        tilt[sweep] += move * self.H[k, sweep]
-                if turn % 16 == 15:
+                while self.newton_step(u, tilt, RIDGE * largest, room, support):
                     poll()
+                poll()
             # p^T (gradient + H p / 2), and tilt = gradient + H p
             for j in range(size):
                 fall -= 0.5 * (u[j] - old[j]) * (tilt[j] + self.gradient[j])
         return fall - self.penalties(u)
+
+    cdef void visit_all(self, double[::1] u, double[::1] tilt) noexcept nogil:
+        """Lower the model along one column after the other."""
+        cdef Py_ssize_t j, sweep
+        for sweep in range(SWEEPS):
+            for j in range(self.size):
+                self.shift(j, self.best(j, u[j], tilt[j], self.H[j, j]), u, tilt)
+
+    cdef inline void shift(self, Py_ssize_t j, double new, double[::1] u,
+                           double[::1] tilt) noexcept nogil:
+        """u_j = new."""
+        cdef double move = new - u[j]
+        cdef Py_ssize_t k
+        if move != 0:
+            u[j] = new
+            for k in range(self.size):
+                tilt[k] += move * self.H[j, k]
+
+    cdef bint newton_step(self, double[::1] u, double[::1] tilt, double ridge, double[::1] room,
+                          Py_ssize_t[::1] support) noexcept nogil:
+        """Minimise the model over what is not 0, as far as the first of it that becomes 0.
+
+        Returns whether there was one: then less is left, for another step.
+        """
+        cdef Py_ssize_t count = 0, j, k, stop = -1
+        cdef double* factor = &room[0]
+        cdef double* step = factor + self.size * self.size
+        cdef double t = 1
+        for j in range(self.size):
+            if u[j] != 0 or self.threshold[j] == 0:
+                support[count] = j
+                count += 1
+        for j in range(count):
+            for k in range(j + 1):
+                factor[j * count + k] = self.H[support[j], support[k]]
+            k = support[j]
+            factor[j * count + j] += self.ridge[k]
+            step[j] = -self.derivative(k, u[k], tilt[k])
+        factorise(factor, count, ridge)
+        substitute(factor, count, step)
+        for j in range(count):
+            k = support[j]
+            if self.threshold[k] > 0 and (u[k] + t * step[j]) * u[k] <= 0:
+                t, stop = fmin(t, -u[k] / step[j]), k
+        for j in range(count):
+            k = support[j]
+            self.shift(k, 0 if k == stop else u[k] + t * step[j], u, tilt)
+        return stop >= 0
 
     # ------------------------------------------------------------- many columns, one after the other
 
