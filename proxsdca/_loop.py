@@ -286,7 +286,8 @@ class Run:
         self.state = _output.State(side, core, self.b, self.v, zeros(len(self.v)))
         self.output = _output.make(plan.output, self.state, T0, plan.stream)
         self._new_order()
-        if "working_sets" in plan.solvers and plan.max_epochs >= LEAST_SETS:
+        near = _resident.keeper() is None  # copies of columns are for data in memory
+        if near and "working_sets" in plan.solvers and plan.max_epochs >= LEAST_SETS:
             self.sets = side.working_sets()
         limited = plan.max_epochs <= SHORT or plan.max_seconds is not None
         self.schedule = Schedule(
@@ -555,7 +556,7 @@ class Run:
             self._certify(gap)
             if near:
                 sets.missed()
-        if sets.stuck:
+        if sets.stuck or self.last_epoch is not None:
             self.sets = None
 
     def _sweep(self, visits: np.ndarray) -> bool:

@@ -26,6 +26,13 @@ TINIEST = 2.0**-1074  # what an operation may lose to underflow
 SIDES = ("auto", "rows", "columns")
 
 
+def stored_by_columns(X: Any) -> bool:
+    """Whether X has its columns at hand, each in one piece, and not its rows."""
+    if isinstance(X, np.ndarray):
+        return X.flags.f_contiguous and not X.flags.c_contiguous
+    return getattr(X, "format", None) == "csc"
+
+
 def in_doubt(loss: Any, reg: Regularizer) -> str:
     """What to add to advice, where formulas are not ours."""
     checks = [
@@ -145,13 +152,15 @@ class Problem:
         side: str = "rows",
         plain: bool = True,
         fit_intercept: bool = False,
+        sets: bool = False,
     ) -> Problem:
         """Validate what describes the problem; the defaults of side, lam and sigma are set here.
 
-        `plain` says whether the run asks for nothing that only the row side has.
+        `plain` says whether the run asks for nothing that only the row side has, `sets` whether
+        working sets of columns may be used.
         """
         problem, total = cls.shared(
-            X, y, _spec.loss(loss), reg, sample_weight, side, plain, fit_intercept
+            X, y, _spec.loss(loss), reg, sample_weight, side, plain, fit_intercept, sets
         )
         if problem.free:
             _validate.bounded_intercept(
@@ -170,10 +179,12 @@ class Problem:
         side: str = "rows",
         plain: bool = True,
         fit_intercept: bool = False,
+        sets: bool = False,
     ) -> tuple[Self, float]:
         """The problem without lam and sigma, and sum(sample_weight)."""
         reg = _spec.reg(reg)
-        side = _spec.side(_validate.choice("side", side, SIDES), loss, reg, plain)
+        sets = sets and stored_by_columns(X)
+        side = _spec.side(_validate.choice("side", side, SIDES), loss, reg, plain, sets)
         storage = _validate.rows(X, side == "columns")
         n = storage.d if side == "columns" else storage.n
         target, classes = _validate.targets(y, n, loss)

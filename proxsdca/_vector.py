@@ -359,6 +359,7 @@ def problem_of(
     plain: bool = True,
     offsets: Any = None,
     fit_intercept: bool = False,
+    sets: bool = False,
 ) -> Problem:
     """The problem that the arguments describe, for either kind of loss."""
     loss = _spec.loss(loss)
@@ -372,5 +373,5 @@ def problem_of(
             "'softmax' take several rows for each example"
         )
     return Problem.from_arguments(
-        X, y, loss, reg, lam, sigma, sample_weight, side, plain, fit_intercept
+        X, y, loss, reg, lam, sigma, sample_weight, side, plain, fit_intercept, sets
     )

@@ -179,9 +179,9 @@ class WorkingSets:
         over[~active] = -np.inf
         kept = int(np.count_nonzero(over == np.inf))
         found = np.flatnonzero(over > 0)
-        if len(found) > MOST:
+        if kept > MOST // 2:  # of so many columns all are taken that matter
             return found
-        most = max(FIRST, GROWTH * kept)
+        most = min(max(FIRST, GROWTH * kept), MOST)
         if len(found) > most:
             found = np.sort(found[np.argsort(-over[found], kind="stable")[:most]])
         return found
