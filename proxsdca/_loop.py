@@ -539,7 +539,8 @@ class Run:
     def _work_on_sets(self, sets: WorkingSets) -> None:
         """Descend along a set of columns, or certify where that is not needed any more."""
         self._use("working_sets")
-        begun, target = sets.touched, self.plan.target
+        begun, target, nnz = sets.touched, self.plan.target, max(1, self.problem.nnz)
+        limit = self.plan.max_epochs * nnz
         if self.problem.free and not begun:
             self.output.pair()  # which fits the intercept
         primal, gap = sets.look(self.b, self.v)
@@ -547,10 +548,14 @@ class Run:
         self.progress.estimate(self.epochs, gap, level, self._seconds())
         near = gap <= max(sets.near * level, 1e-15 * abs(primal))
         if not near:
-            sets.descend(self.b, self.v, self.active, level, self.plan.stream)
+            sets.descend(
+                self.b, self.v, self.active, level, self.plan.stream,
+                lambda: sets.touched < limit and not self._late(),
+            )  # fmt: skip
             self.steps += 1
+        self.problem.raise_failure()
         self.touched += sets.touched - begun
-        self.epochs = -(-sets.touched // max(1, self.problem.nnz))
+        self.epochs = -(-sets.touched // nnz)
         if near or sets.stuck or self.plan.certify_every is not None:
             self.state.core.reset()
             self._certify(gap)

@@ -29,7 +29,7 @@ SIDES = ("auto", "rows", "columns")
 def stored_by_columns(X: Any) -> bool:
     """Whether X has its columns at hand, each in one piece, and not its rows."""
     if isinstance(X, np.ndarray):
-        return X.flags.f_contiguous and not X.flags.c_contiguous
+        return bool(X.flags.f_contiguous and not X.flags.c_contiguous)
     return getattr(X, "format", None) == "csc"
 
 

@@ -37,7 +37,7 @@ class VectorProblem(Problem):
     delta: np.ndarray | None = None  # the costs, as the core wants them
 
     @classmethod
-    def from_arguments(
+    def from_arguments(  # type: ignore[override]
         cls,
         X: Any,
         y: Any,

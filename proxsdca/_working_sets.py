@@ -21,6 +21,7 @@ from ._core.columns import Penalty
 from ._core.newton import product
 from ._core.order import Stream
 from ._core.working_set import WorkingSet
+from .losses import Squared
 
 if TYPE_CHECKING:
     from ._problem import Problem
@@ -61,7 +62,6 @@ class WorkingSets:
         target = np.zeros(problem.n) if residual else problem.target
         self.problem, self.penalty = problem, penalty
         self.threshold = penalty.l1 * l1_weights
-        self.l1_weights = l1_weights
         self.core = WorkingSet(
             problem.storage, problem.loss, target, problem.weight, penalty, l1_weights,
             bool(problem.free),
@@ -82,8 +82,7 @@ class WorkingSets:
     def look(self, w: np.ndarray, z: np.ndarray) -> tuple[float, float]:
         """P(w), and about its distance to D, at the margins z of w."""
         problem, core, n = self.problem, self.core, self.problem.n
-        if self.loss is None:
-            self.loss = core.look(z)
+        self.loss = loss = core.look(z) if self.loss is None else self.loss
         self.correlations = problem.storage.matvec(core.slope)
         w, size = w[: problem.d], np.abs(self.correlations)
         penalty = product(self.threshold, np.abs(w)) + 0.5 * self.penalty.l2 * product(w, w)
@@ -97,20 +96,27 @@ class WorkingSets:
         dual = -core.conjugates(shrink) - penalty_conjugate
         if self.offset is not None:  # phi*(-b) = b^2 / 2 - y b
             dual -= shrink * product(self.offset, core.slope)
-        self.objective = self.loss + penalty
+        self.objective = loss + penalty
         self.gap = self.objective - dual
         if problem.free:
             self.gap += abs(float(core.slope.sum()))
         return self.objective / n, self.gap / n
 
     def descend(
-        self, w: np.ndarray, z: np.ndarray, active: np.ndarray, level: float, stream: Stream
+        self,
+        w: np.ndarray,
+        z: np.ndarray,
+        active: np.ndarray,
+        level: float,
+        stream: Stream,
+        go_on: Callable[[], bool],
     ) -> None:
-        """One round: choose a set, and descend P along it."""
+        """One round, after a look: choose a set of what is active, and descend P along it."""
         core, n = self.core, self.problem.n
+        assert self.loss is not None
         self.products += self.problem.storage.nnz
         places = self._take(self._chosen(w, active))
-        quadratic = self.problem.loss.name == "squared"
+        quadratic = isinstance(self.problem.loss, Squared)
         enough = max(SHARE * self.gap, 0.1 * level * n)
         fallen = 0.0
         u = w[places]
@@ -147,7 +153,7 @@ class WorkingSets:
             fallen += fall
             # where the loss bends as the model does, H is as good as new
             self.trusted = quadratic or abs(fall - expected) <= 0.1 * expected
-            if quadratic or fall <= enough:
+            if quadratic or fall <= enough or not go_on():
                 break
         w[places] = u
         self.rounds += 1
@@ -156,9 +162,10 @@ class WorkingSets:
         self.stuck = not fallen > 1e-15 * abs(self.objective) or self.rounds >= PATIENCE
 
     def _take(self, chosen: np.ndarray) -> np.ndarray:
-        """Make a set of these columns, or keep the one that has them; where in w its numbers are."""
-        known = self.chosen
-        if self.copied and known is not None and len(known) <= 2 * len(chosen) and np.isin(chosen, known).all():
+        """Make a set of these columns, or keep one that has them; where in w its numbers are."""
+        known = self.chosen if self.copied else None
+        few = known is not None and len(known) <= 2 * len(chosen)
+        if known is not None and few and np.isin(chosen, known).all():
             chosen = known
         else:
             self._make(chosen)
@@ -191,7 +198,10 @@ class WorkingSets:
         self.near *= 0.1
         self.stuck = self.near < 1e-3
 
+    # In a checkpoint is what the next round starts with beside w and z.
+
     def state(self) -> dict[str, Any]:
+        """What `restore` goes on from."""
         return {
             **{name: getattr(self, name) for name in KEPT},
             "products": self.touched,
@@ -200,6 +210,7 @@ class WorkingSets:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
         for name, kind in KEPT.items():
             setattr(self, name, kind(state[name]))
         if state["chosen"] is not None:

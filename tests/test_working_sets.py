@@ -1,13 +1,13 @@
 """Working sets of columns: the same optimum with less work, within every limit."""
 
 import numpy as np
+import own
 import pytest
-from proxsdca._loop import Run
-from proxsdca._working_sets import FIRST, MOST, WorkingSets
 from scipy import sparse
 
-import own
 import proxsdca
+from proxsdca._loop import Run
+from proxsdca._working_sets import FIRST, MOST, WorkingSets
 
 LOSSES = ["squared", "logistic", "squared_hinge", "smooth_hinge", "huber", own.Expectile(0.3)]
 
@@ -16,7 +16,9 @@ def data(loss, n=60, d=150, seed=0, density=0.5):
     rng = np.random.default_rng(seed)
     X = sparse.random(n, d, density, "csc", random_state=rng, data_rvs=rng.standard_normal)
     y = X[:, :8] @ rng.normal(size=8) + 0.5 * rng.normal(size=n)
-    return X, y if loss in ("squared", "huber") or not isinstance(loss, str) else np.where(y > 0, 1.0, -1.0)
+    return X, y if loss in ("squared", "huber") or not isinstance(loss, str) else np.where(
+        y > 0, 1.0, -1.0
+    )
 
 
 def both(X, y, **how):
@@ -24,8 +26,10 @@ def both(X, y, **how):
     how = {"side": "columns", "tol": 1e-8, "max_epochs": 20_000, **how}
     sets = proxsdca.solve(X, y, solver="working_sets", **how)
     plain = proxsdca.solve(X, y, solver="plain", **how)
-    assert sets.converged and plain.converged
-    assert "working_sets" in sets.solver and plain.solver == ("epochs",)
+    assert sets.converged
+    assert plain.converged
+    assert "working_sets" in sets.solver
+    assert plain.solver == ("epochs",)
     return sets, plain
 
 
@@ -89,7 +93,8 @@ def test_any_shape_and_any_sigma(n, d, share):
     r = proxsdca.solve(X, y, loss="squared", reg="l1", sigma=sigma, solver="working_sets")
     assert r.converged
     if share >= 1:
-        assert not r.w.any() and r.epochs == 0
+        assert not r.w.any()
+        assert r.epochs == 0
 
 
 def test_columns_that_are_alike():
@@ -104,14 +109,16 @@ def test_columns_that_are_alike():
             X, target, loss=loss, reg=reg, lam=lam, sigma=1e-4, side="columns", tol=1e-8,
             solver="working_sets",
         )  # fmt: skip
-        assert r.converged and r.epochs < 500
+        assert r.converged
+        assert r.epochs < 500
         assert not r.w[100:103].any()
 
 
 def test_more_columns_than_a_matrix_is_for():
     X, y = data("logistic", n=900, d=1500, density=0.05)
     sets, plain = both(X, y, loss="logistic", reg="l1", sigma=1e-4, tol=1e-6)
-    assert np.count_nonzero(sets.w) > 0 and within(sets, plain)
+    assert np.count_nonzero(sets.w) > 0
+    assert within(sets, plain)
     assert sets.solver == ("working_sets",)
     assert len(np.flatnonzero(np.abs(X.T @ (y / 2)) > 900 * 1e-4)) > MOST  # of the first set
 
@@ -137,7 +144,8 @@ def test_rounds_never_raise_the_objective(monkeypatch):
         X, y = data(loss, d=400)
         r = proxsdca.solve(X, y, loss=loss, reg="l1", sigma=1e-3, tol=1e-7)
         primal, gap = np.array(seen).T
-        assert len(seen) > 2 and np.all(np.diff(primal) <= 1e-14 * primal[0])
+        assert len(seen) > 2
+        assert np.all(np.diff(primal) <= 1e-14 * primal[0])
         assert primal[-1] == pytest.approx(r.primal, rel=1e-6)
         assert gap[-1] <= 1e-7 * primal[-1]
 
@@ -150,7 +158,8 @@ def test_only_what_may_matter_is_worked_on(monkeypatch):
     X, y = data("squared", n=100, d=500)
     sigma = 0.3 * proxsdca.sigma_max(X, y)
     r = proxsdca.solve(X, y, loss="squared", reg="l1", sigma=sigma, tol=1e-9)
-    assert r.converged and max(sizes) <= max(FIRST, 4 * np.count_nonzero(r.w)) < 500
+    assert r.converged
+    assert max(sizes) <= max(FIRST, 4 * np.count_nonzero(r.w)) < 500
 
 
 def test_certificates_that_disappoint_are_not_asked_for_for_ever(monkeypatch):
@@ -159,7 +168,8 @@ def test_certificates_that_disappoint_are_not_asked_for_for_ever(monkeypatch):
     monkeypatch.setattr(WorkingSets, "look", lambda *state: (look(*state)[0], 0.0))
     X, y = data("logistic")
     r = proxsdca.solve(X, y, loss="logistic", reg="l1", sigma=0.02, tol=1e-6)
-    assert r.converged and set(r.solver) >= {"working_sets", "epochs"}
+    assert r.converged
+    assert set(r.solver) >= {"working_sets", "epochs"}
     assert len(r.history) < 30
 
 
@@ -168,18 +178,22 @@ def test_limits():
     how = {"loss": "logistic", "reg": "l1", "sigma": 1e-3}
     with pytest.warns(proxsdca.ConvergenceWarning):
         r = proxsdca.solve(X, y, tol=0, max_epochs=6, **how)
-    assert "working_sets" in r.solver and 6 <= r.epochs < 60
+    assert "working_sets" in r.solver
+    assert 6 <= r.epochs < 60
     with pytest.warns(proxsdca.ConvergenceWarning):
         r = proxsdca.solve(X, y, tol=0, max_epochs=5, **how)
-    assert "working_sets" not in r.solver and r.epochs == 5
+    assert "working_sets" not in r.solver
+    assert r.epochs == 5
     with pytest.warns(proxsdca.ConvergenceWarning):
         assert proxsdca.solve(X, y, tol=0, max_seconds=0, **how).status.name == "MAX_SECONDS"
     each = proxsdca.solve(X, y, tol=1e-8, certify_every=1, **how)
-    assert each.converged and len(each.history) > 2
+    assert each.converged
+    assert len(each.history) > 2
     assert np.all(np.diff(each.history["primal"]) <= 1e-12)
     with pytest.warns(proxsdca.ConvergenceWarning):
         stopped = proxsdca.solve(X, y, certify_every=1, callback=lambda check: True, **how)
-    assert stopped.status.name == "STOPPED" and len(stopped.history) == 1
+    assert stopped.status.name == "STOPPED"
+    assert len(stopped.history) == 1
 
 
 def test_without_a_target_w_is_as_good_as_it_gets():
@@ -196,9 +210,11 @@ def test_warm_starts_are_worth_something():
     first = proxsdca.solve(X, y, sigma=0.01, **how)
     cold = proxsdca.solve(X, y, sigma=0.009, **how)
     warm = proxsdca.solve(X, y, sigma=0.009, warm_start=first, **how)
-    assert warm.converged and warm.touched < cold.touched
+    assert warm.converged
+    assert warm.touched < cold.touched
     again = proxsdca.solve(X, y, sigma=0.01, warm_start=first, **how)
-    assert again.converged and again.epochs == 0
+    assert again.converged
+    assert again.epochs == 0
 
 
 def test_an_interruption_leaves_what_there_is(monkeypatch):

@@ -4,11 +4,11 @@ At margins z = X w the objective n P(w + p) is about
 
     n P(w) + slope^T X p + 1/2 (X p)^T diag(bend) X p + n g(w + p) - n g(w),
 
-slope_i = s_i phi'(z_i), bend_i = s_i phi''(z_i), g the penalty.  Here p is 0 but for a set of columns.
-Of few columns there is a copy by rows: the matrix of the model, H = X^T diag(bend) X, takes one pass
-over it, and from there on the model is solved in so many numbers as there are columns.  Of many,
-the model is descended along one column after the other, as the loop does it, but without an
-evaluation of phi'.  An intercept is one more column, of ones and without a penalty.
+slope_i = s_i phi'(z_i), bend_i = s_i phi''(z_i), g the penalty.  Here p is 0 but for a set of
+columns.  Of few columns there is a copy by rows: the matrix of the model, H = X^T diag(bend) X,
+takes one pass over it, and from there on the model is solved in so many numbers as there are
+columns.  Of many, the model is descended along one column after the other, as the loop does it, but
+without an evaluation of phi'.  An intercept is one more column, of ones and without a penalty.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from .columns cimport Penalty
 from .equations cimport factorise, substitute
 from .losses cimport Logistic, Squared, soft
 from .rows cimport (
-    AnyRows, BLOCK, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, Strided32,
+    AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, Strided32,
     Strided64, column, span, value,
 )
 from .signals cimport PATIENCE, poll
@@ -213,7 +213,7 @@ cdef class WorkingSet:
 
         Returns by how much the model has fallen.
         """
-        cdef Py_ssize_t size = self.size, j, turn
+        cdef Py_ssize_t size = self.size, j
         cdef double first = 0, left, enough, largest = 0, least = 0
         cdef double[::1] tilt = np.array(self.gradient), old = np.array(u)
         cdef double[::1] room = np.empty(size * size + size)
@@ -225,7 +225,7 @@ cdef class WorkingSet:
                 largest = fmax(largest, self.H[j, j] + self.ridge[j])
                 least = fmax(least, self.threshold[j])
             enough = fmax(accuracy * first, 1e-13 * least)
-            for turn in range(TURNS):
+            for _ in range(TURNS):
                 self.visit_all(u, tilt)
                 left = 0
                 for j in range(size):
@@ -242,8 +242,8 @@ cdef class WorkingSet:
 
     cdef void visit_all(self, double[::1] u, double[::1] tilt) noexcept nogil:
         """Lower the model along one column after the other."""
-        cdef Py_ssize_t j, sweep
-        for sweep in range(SWEEPS):
+        cdef Py_ssize_t j
+        for _ in range(SWEEPS):
             for j in range(self.size):
                 self.shift(j, self.best(j, u[j], tilt[j], self.H[j, j]), u, tilt)
 
@@ -288,7 +288,7 @@ cdef class WorkingSet:
             self.shift(k, 0 if k == stop else u[k] + t * step[j], u, tilt)
         return stop >= 0
 
-    # ------------------------------------------------------------- many columns, one after the other
+    # ------------------------------------------------------------- many columns, one by one
 
     def descend(self, stream, double[::1] u, double accuracy, Py_ssize_t most):
         """Lower the model from u on, along each column, until that lowers it by no more than a
