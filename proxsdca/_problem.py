@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
+from scipy import sparse
 
 from . import _spec, _validate
 from ._checkpoint import overwrite
@@ -28,9 +29,9 @@ SIDES = ("auto", "rows", "columns")
 
 def stored_by_columns(X: Any) -> bool:
     """Whether X has its columns at hand, each in one piece, and not its rows."""
-    if isinstance(X, np.ndarray):
+    if type(X) in (np.ndarray, np.memmap):  # whose word can be taken for it
         return bool(X.flags.f_contiguous and not X.flags.c_contiguous)
-    return getattr(X, "format", None) == "csc"
+    return isinstance(X, (sparse.csc_array, sparse.csc_matrix))
 
 
 def in_doubt(loss: Any, reg: Regularizer) -> str:
