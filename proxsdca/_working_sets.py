@@ -26,7 +26,7 @@ from .losses import Squared
 if TYPE_CHECKING:
     from ._problem import Problem
 
-FIRST = 64  # columns, of the first set; later ones have
+FIRST = 32  # columns, of the first set; later ones have
 GROWTH = 4  # times as many as w has numbers that are not 0, and these
 MOST = 512  # columns; of more the matrix is too large
 PRODUCTS = 50.0  # for the matrix, for each entry of the set; more, and epochs are faster
