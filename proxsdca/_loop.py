@@ -24,6 +24,8 @@ from ._random import Seed
 from ._result import HISTORY, Check, NumericalError, Status
 from ._shrinking import FEW, FIRST, MOST_PASSES, MOST_VISITS, Shrinking
 from ._side import Core, Side
+from ._working_sets import LEAST as LEAST_SETS
+from ._working_sets import WorkingSets
 
 logger = logging.getLogger("proxsdca")
 
@@ -245,6 +247,7 @@ class Run:
         self.lowest = math.inf  # the lowest gap, up to a factor of 2 ...
         self.stalled = 0  # ... and how many certificates near their rounding found none lower
         self.last_epoch: int | None = None  # where it is known that no certificate will say more
+        self.sets: WorkingSets | None = None  # of columns, as long as they get on
 
     def ascend(self) -> None:
         """Run epochs until the target, or a limit, is reached.
@@ -273,7 +276,7 @@ class Run:
             with checkpoint.restoring():
                 self._restore(checkpoint.found)
             checkpoint.found = None  # it may be large
-        elif self.warm or self.side.certifies_first:
+        elif self.sets is None and (self.warm or self.side.certifies_first):
             self.certify()
 
     def _set_up(self) -> None:
@@ -292,6 +295,9 @@ class Run:
         self.state = _output.State(side, core, self.b, self.v, zeros(len(self.v)))
         self.output = _output.make(plan.output, self.state, T0, plan.stream)
         self._new_order()
+        near = _resident.keeper() is None  # copies of columns are for data in memory
+        if near and "working_sets" in plan.solvers and plan.max_epochs >= LEAST_SETS:
+            self.sets = side.working_sets()
         limited = plan.max_epochs <= SHORT or plan.max_seconds is not None
         self.schedule = Schedule(
             limited,
@@ -331,6 +337,7 @@ class Run:
             "core": self.state.core.state(),
             "shrinking": None if self.shrinking is None else self.shrinking.state(),
             "output": self.output.saved(),
+            "sets": None if self.sets is None else self.sets.state(),
             "active": self.active,
             "order": self.order.state(),
             "stream": self.plan.stream.state(),
@@ -364,6 +371,10 @@ class Run:
         if self.shrinking is not None:
             self.shrinking.restore(saved["shrinking"])
         self.output.restore(saved["output"])
+        if self.sets is not None and saved["sets"] is not None:
+            self.sets.restore(saved["sets"])
+        else:
+            self.sets = None
         overwrite(self.active, saved["active"])
         self._new_order()
         self.order.restore(saved["order"])
@@ -385,7 +396,13 @@ class Run:
         while self.status is None:
             if self.epochs >= self.plan.max_epochs or not self.visits:
                 self.status = Status.MAX_EPOCHS
-            elif self._late() or not self.epoch():
+            elif self._late():
+                self.status = Status.MAX_SECONDS
+            elif self.sets is not None:
+                self._work_on_sets(self.sets)
+                if self.status is None:
+                    self._checkpoint()
+            elif not self.epoch():
                 self.status = Status.MAX_SECONDS
             else:
                 self._consider()
@@ -613,6 +630,34 @@ class Run:
         if self.certified_steps != self.steps:
             self._certify(ascent.gap, ascent.best_w)
         self.estimates = []
+
+    def _work_on_sets(self, sets: WorkingSets) -> None:
+        """Descend along a set of columns, or certify where that is not needed any more."""
+        self._use("working_sets")
+        begun, target, nnz = sets.touched, self.plan.target, max(1, self.problem.nnz)
+        limit = self.plan.max_epochs * nnz
+        if self.problem.free and not begun:
+            self.output.pair()  # which fits the intercept
+        primal, gap = sets.look(self.b, self.v)
+        level = target.level(primal)
+        self.progress.estimate(self.epochs, gap, level, self._seconds())
+        near = gap <= max(sets.near * level, 1e-15 * abs(primal))
+        if not near:
+            sets.descend(
+                self.b, self.v, self.active, level, self.plan.stream,
+                lambda: sets.touched < limit and not self._late(),
+            )  # fmt: skip
+            self.steps += 1
+        self.problem.raise_failure()
+        self.touched += sets.touched - begun
+        self.epochs = -(-sets.touched // nnz)
+        if near or sets.stuck or self.plan.certify_every is not None:
+            self.state.core.reset()
+            self._certify(gap)
+            if near:
+                sets.missed()
+        if sets.stuck or self.last_epoch is not None:
+            self.sets = None
 
     def _sweep(self, visits: np.ndarray, whole: bool = True) -> bool:
         """One epoch, or a pass over fewer rows; False where time ran out inside it."""

@@ -246,7 +246,7 @@ def path(
     callback = _validate.function("callback", callback)
     problem = problem_of(
         X, y, loss, kind, lam, sigma, sample_weight, side, offsets=offsets,
-        fit_intercept=fit_intercept,
+        fit_intercept=fit_intercept, sets=True,
     )  # fmt: skip
     plan = Plan(
         order=_validate.choice("order", order, _random.ORDERS),

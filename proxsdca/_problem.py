@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
+from scipy import sparse
 
 from . import _spec, _validate
 from ._checkpoint import overwrite
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 TINY = float(np.finfo(float).tiny)
 TINIEST = 2.0**-1074  # what an operation may lose to underflow
 SIDES = ("auto", "rows", "columns")
+
+
+def stored_by_columns(X: Any) -> bool:
+    """Whether X has its columns at hand, each in one piece, and not its rows."""
+    if type(X) in (np.ndarray, np.memmap):  # whose word can be taken for it
+        return bool(X.flags.f_contiguous and not X.flags.c_contiguous)
+    return isinstance(X, (sparse.csc_array, sparse.csc_matrix))
 
 
 def in_doubt(loss: Any, reg: Regularizer) -> str:
@@ -145,13 +153,15 @@ class Problem:
         side: str = "rows",
         plain: bool = True,
         fit_intercept: bool = False,
+        sets: bool = False,
     ) -> Problem:
         """Validate what describes the problem; the defaults of side, lam and sigma are set here.
 
-        `plain` says whether the run asks for nothing that only the row side has.
+        `plain` says whether the run asks for nothing that only the row side has, `sets` whether
+        working sets of columns may be used.
         """
         problem, total = cls.shared(
-            X, y, _spec.loss(loss), reg, sample_weight, side, plain, fit_intercept
+            X, y, _spec.loss(loss), reg, sample_weight, side, plain, fit_intercept, sets
         )
         if problem.free:
             _validate.bounded_intercept(
@@ -170,10 +180,12 @@ class Problem:
         side: str = "rows",
         plain: bool = True,
         fit_intercept: bool = False,
+        sets: bool = False,
     ) -> tuple[Self, float]:
         """The problem without lam and sigma, and sum(sample_weight)."""
         reg = _spec.reg(reg)
-        side = _spec.side(_validate.choice("side", side, SIDES), loss, reg, plain)
+        sets = sets and stored_by_columns(X)
+        side = _spec.side(_validate.choice("side", side, SIDES), loss, reg, plain, sets)
         storage = _validate.rows(X, side == "columns")
         n = storage.d if side == "columns" else storage.n
         target, classes = _validate.targets(y, n, loss)

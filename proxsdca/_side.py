@@ -33,6 +33,7 @@ from ._newton import Ascent, SmoothAscent
 from ._problem import TINY, Evaluation, Problem, Room
 from ._result import NumericalError, Result, Start
 from ._vector import VectorProblem
+from ._working_sets import WorkingSets
 from .losses import Squared
 from .regularizers import L1
 
@@ -206,6 +207,10 @@ class Side:
     def shrinks(self) -> bool:
         """Whether rows may come to rest, and the loop notes which."""
         return False
+
+    def working_sets(self) -> WorkingSets | None:
+        """Descent along sets of columns, where there is such a thing."""
+        return None
 
 
 class RowSide(Side):
@@ -612,6 +617,13 @@ class ColumnSide(Side):
         self.patience = 8 if count <= 0.9 * self.kept else min(32, 4 * self.patience)
         self.kept = count
         return kept
+
+    def working_sets(self) -> WorkingSets | None:
+        problem = self.problem
+        if not problem.sigma > 0:
+            return None
+        assert isinstance(self.term, Penalty)
+        return WorkingSets(problem, self.term, self.target, self.residual)
 
     def wants(self, core: Core, epochs: int, estimate: float) -> bool:
         """Screening pays where the loop has worked as much as a certificate costs."""

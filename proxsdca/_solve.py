@@ -100,7 +100,8 @@ def solve(
         losses with l2, l1l2 or l1, descends P along one w_j at a time, with alpha_i =
         -s_i phi'(x_i^T w). It reads X by columns: CSC and dense arrays in Fortran's order as they
         are, anything else after one transposition, entries that stand twice after adding them up.
-        "auto" takes columns for l1 with a smooth loss, rows otherwise.
+        For smooth losses "auto" takes columns for l1, and for l1l2 where X has them at hand (CSC,
+        or dense in Fortran's order) and solver allows "working_sets"; rows otherwise.
     tol : float
         Stop when the certified gap is at most tol |P(w)| ...
     eps : float, optional
@@ -182,20 +183,21 @@ def solve(
     """
     output = _validate.choice("output", output, OUTPUTS)
     plain = _spec.plain(option, output)
-    allowed = _accelerators.chosen(solver)
+    solvers = _accelerators.fitting(_accelerators.chosen(solver), option, output)
     if _validate.flag("resume", resume) and checkpoint is None:
         raise ValueError("resume = True: checkpoint is needed, the file to go on from")
     place = None if checkpoint is None else _checkpoint.place(checkpoint)
     every = _validate.nonnegative("checkpoint_every", checkpoint_every)
     with bounded((X,)):
         problem = problem_of(
-            X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets, fit_intercept
-        )
+            X, y, loss, reg, lam, sigma, sample_weight, side, plain, offsets, fit_intercept,
+            sets="working_sets" in solvers,
+        )  # fmt: skip
         _spec.output(output, problem.reg)
         plan = Plan.from_arguments(
             tol, eps, seed, max_epochs, max_seconds, T0, certify_every, callback, verbose,
             option=_spec.option(option, problem),
-            solvers=_accelerators.fitting(allowed, option, output),
+            solvers=solvers,
             order=_validate.choice("order", order, _random.ORDERS),
             output=output,
         )  # fmt: skip

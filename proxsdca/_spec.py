@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _validate
 from .losses import LOSSES, OPTIONS, VECTOR_LOSSES, Loss, VectorLoss
-from .regularizers import L1, REGULARIZERS, Regularizer
+from .regularizers import L1, L1L2, REGULARIZERS, Regularizer
 
 if TYPE_CHECKING:
     from ._problem import Problem
@@ -77,16 +77,18 @@ def output(name: str, reg: Regularizer) -> None:
         )
 
 
-def side(name: str, loss: Loss, reg: Regularizer, plain: bool) -> str:
-    """The side to visit: "auto" is columns for l1 with a smooth loss, rows otherwise.
+def side(name: str, loss: Loss, reg: Regularizer, plain: bool, sets: bool = False) -> str:
+    """The side to visit: "auto" is columns for l1 with a smooth loss, and for l1l2 with one where
+    `sets` says that X has its columns at hand and that working sets of them may be used; rows
+    otherwise.
 
     `plain` says that the run asks for Option I and for the last or best iterate, which is all that
     the column side has.
     """
     literal = isinstance(reg, L1) and (reg.method, reg.geometry) != ("auto", "auto")
     if name == "auto":
-        pure_l1 = isinstance(reg, L1) and not literal
-        return "columns" if pure_l1 and plain and loss.gamma > 0 else "rows"
+        sparse = (isinstance(reg, L1) and not literal) or (isinstance(reg, L1L2) and sets)
+        return "columns" if sparse and plain and loss.gamma > 0 else "rows"
     if name == "columns":
         if not loss.gamma > 0:
             raise ValueError(

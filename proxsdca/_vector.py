@@ -37,7 +37,7 @@ class VectorProblem(Problem):
     delta: np.ndarray | None = None  # the costs, as the core wants them
 
     @classmethod
-    def from_arguments(
+    def from_arguments(  # type: ignore[override]
         cls,
         X: Any,
         y: Any,
@@ -359,6 +359,7 @@ def problem_of(
     plain: bool = True,
     offsets: Any = None,
     fit_intercept: bool = False,
+    sets: bool = False,
 ) -> Problem:
     """The problem that the arguments describe, for either kind of loss."""
     loss = _spec.loss(loss)
@@ -372,5 +373,5 @@ def problem_of(
             "'softmax' take several rows for each example"
         )
     return Problem.from_arguments(
-        X, y, loss, reg, lam, sigma, sample_weight, side, plain, fit_intercept
+        X, y, loss, reg, lam, sigma, sample_weight, side, plain, fit_intercept, sets
     )

@@ -237,8 +237,19 @@ SPECIAL = {
         make("logistic", "l1"),
         {"reg": regularizers.L1(l1_weights=np.arange(1, 9)), "fit_intercept": True},
     ),
-    "screening": (make("squared", "l1", n=30, d=80), {"sigma": 0.05, "fit_intercept": True}),
-    "screening with draws": (make("squared", "l1", d=80), {"sigma": 0.05, "order": "uniform"}),
+    "working sets": (make("huber", "l1l2", n=40, d=80), {"side": "columns", "sigma": 0.01}),
+    "working sets of too many columns": (
+        make("logistic", "l1", n=30, d=700),
+        {"sigma": 1e-4, "fit_intercept": True},
+    ),
+    "screening": (
+        make("squared", "l1", n=30, d=80),
+        {"sigma": 0.05, "fit_intercept": True, "solver": "screening"},
+    ),
+    "screening with draws": (
+        make("squared", "l1", d=80),
+        {"sigma": 0.05, "order": "uniform", "solver": "screening"},
+    ),
     "a single row that is drawn": (make("squared", n=1), {"order": "importance"}),
     "ascents on all of alpha": (vector_problems.make("softmax", n=60, lam=1e-6), {"tol": 1e-9}),
     "ascents with a hinge": (
@@ -530,7 +541,8 @@ FORGED = {
     "rows": (make(n=30), {"order": "importance", "output": "average", "fit_intercept": True}),
     "drawn": (make(n=30), {"reg": "qnorm", "order": "uniform", "output": "random", "T0": 3}),
     "groups": (make(n=30), {"reg": regularizers.Group(GROUPS)}),
-    "columns": (make("logistic", "l1", n=30), {"fit_intercept": True}),
+    "columns": (make("logistic", "l1", n=30), {"fit_intercept": True, "solver": "screening"}),
+    "working sets": (make("logistic", "l1", n=30), {"tol": 1e-9, "fit_intercept": True}),
     "reduction": (make(reg="l1", n=30), {}),
     "python": (make(n=30), {"reg": own.Pairs()}),
     "blocks": (vector_problems.make("multiclass_hinge", n=30), {"fit_intercept": True}),
@@ -545,7 +557,7 @@ def test_forged_states_are_refused_or_harmless(name, tmp_path, campaign, monkeyp
     case, how = FORGED[name]
     how = {"tol": 1e-6, "max_epochs": 20, **how}
     path, forged = tmp_path / "state", tmp_path / "forged"
-    crash(path, case, 25, **how)
+    crash(path, case, 2 if name == "working sets" else 25, **how)
     value = _container.load(path, _checkpoint._no_object).value
     rng = random.Random(1)
     cases = [(place, new) for place in paths_of(value["state"]) for new in FORGERIES]

@@ -120,9 +120,9 @@ def test_alpha_belongs_to_w(loss):
 @pytest.mark.parametrize(
     "loss", [loss for loss in smooth_losses() if loss.name != "logistic"], ids=repr
 )
-def test_the_loop_is_coordinate_descent(loss, reg, weighted, monkeypatch):
-    """Epoch for epoch to rounding; without screening, which may spare w_j a detour from 0."""
-    monkeypatch.setattr(ColumnSide, "screen", lambda *_: None)
+def test_the_loop_is_coordinate_descent(loss, reg, weighted):
+    """Epoch for epoch to rounding, without what may stand beside epochs."""
+    how = {"side": "columns", "order": "cyclic", "solver": "plain", "certify_every": 1}
     case = make(loss, "l2", n=12, d=7, seed=3)
     c, lam, sigma = np.ones(7), 0.03, 0.02
     if reg == "l1_weights":
@@ -136,7 +136,7 @@ def test_the_loop_is_coordinate_descent(loss, reg, weighted, monkeypatch):
     case.keywords["sample_weight"] = WEIGHT if weighted else None
     s = 12 * WEIGHT / WEIGHT.sum() if weighted else np.ones(12)
     for epochs in (1, 2, 7):
-        r = case.solve(side="columns", order="cyclic", certify_every=1, tol=0.0, max_epochs=epochs)
+        r = case.solve(**how, tol=0.0, max_epochs=epochs)
         assert r.epochs == epochs
         expected = descend(case.X, case.y, loss, lam, sigma, s, c, epochs)
         np.testing.assert_allclose(r.w, expected, rtol=1e-10, atol=1e-13)
@@ -295,7 +295,8 @@ def test_screening_never_drops_a_feature_of_the_solution(loss, share, output, mo
         support = certain_support(case)  # found without screening
     monkeypatch.setattr(ColumnSide, "screen", watched)
     for order in ("cyclic", "permutation"):
-        r = case.solve(certify_every=1, order=order, output=output, tol=1e-7, max_epochs=50_000)
+        how = {"order": order, "output": output, "solver": "screening"}
+        r = case.solve(certify_every=1, tol=1e-7, max_epochs=50_000, **how)
         assert r.converged
         for kept in masks:
             assert kept[support].all()

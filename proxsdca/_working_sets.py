@@ -1,0 +1,225 @@
+"""Working sets of columns, for smooth losses with l1: the order of the calls.
+
+One product X^T alpha says which columns violate the conditions of the optimum, and what the gap is
+but for roundings. Those that violate them most, beside those where w is not 0, make a set, along
+which n P is descended by Newton's method with a line search on P itself: each step minimises a
+quadratic model of the loss with the penalty as it is (`_core.working_set`). A round of this lowers
+P, and leaves nothing of it to be believed: certificates are computed on everything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._checkpoint import overwrite
+from ._core.columns import Penalty
+from ._core.newton import product
+from ._core.order import Stream
+from ._core.working_set import WorkingSet
+from .losses import Squared
+
+if TYPE_CHECKING:
+    from ._problem import Problem
+
+FIRST = 32  # columns, of the first set; later ones have
+GROWTH = 4  # times as many as w has numbers that are not 0, and these
+MOST = 512  # columns; of more the matrix is too large
+PRODUCTS = 50.0  # for the matrix, for each entry of the set; more, and epochs are faster
+STEPS = 20  # of Newton's method on one set, at the most
+SHARE = 0.3  # of the gap that may be left of a set before columns are looked for again
+ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps at the most
+HALVINGS = 60  # of a step
+NEAR = 0.9  # of the target: there a certificate is worth its work
+PATIENCE = 20  # rounds in which the gap has to halve
+LEAST = 6  # passes over X that are worth beginning with
+KEPT: dict[str, Callable[[Any], Any]] = {
+    "near": float, "products": index, "lowest": float, "rounds": index,
+}  # fmt: skip
+
+
+class WorkingSets:
+    """Descent of P along sets of columns.
+
+    Parameters
+    ----------
+    problem : Problem
+        By columns, with a smooth loss.
+    penalty : Penalty
+    l1_weights : (d,) array
+    residual : bool
+        Whether margins come as residuals, X w - y of the squared loss.
+    """
+
+    def __init__(
+        self, problem: Problem, penalty: Penalty, l1_weights: np.ndarray, residual: bool
+    ) -> None:
+        self.offset = problem.target if residual else None
+        target = np.zeros(problem.n) if residual else problem.target
+        self.problem, self.penalty = problem, penalty
+        self.threshold = penalty.l1 * l1_weights
+        self.core = WorkingSet(
+            problem.storage, problem.loss, target, problem.weight, penalty, l1_weights,
+            bool(problem.free),
+        )  # fmt: skip
+        self.products = 0  # nonzeros of X^T alpha
+        self.chosen: np.ndarray | None = None
+        self.loss: float | None = None  # where the core has it at the margins as they are
+        self.copied = self.trusted = False
+        self.near = NEAR
+        self.lowest, self.rounds = math.inf, 0  # the gap when it last halved, and rounds since
+        self.stuck = False
+
+    @property
+    def touched(self) -> int:
+        """Nonzeros of X read so far."""
+        return self.core.touched + self.products
+
+    def look(self, w: np.ndarray, z: np.ndarray) -> tuple[float, float]:
+        """P(w), and about its distance to D, at the margins z of w."""
+        problem, core, n = self.problem, self.core, self.problem.n
+        self.loss = loss = core.look(z) if self.loss is None else self.loss
+        self.correlations = problem.storage.matvec(core.slope)
+        w, size = w[: problem.d], np.abs(self.correlations)
+        penalty = product(self.threshold, np.abs(w)) + 0.5 * self.penalty.l2 * product(w, w)
+        shrink, penalty_conjugate = 1.0, 0.0
+        if self.penalty.l2 > 0:
+            over = np.maximum(size - self.threshold, 0)
+            penalty_conjugate = 0.5 * product(over, over) / self.penalty.l2
+        else:
+            peak = float((size / self.threshold).max())
+            shrink = 1 / max(1.0, peak)
+        dual = -core.conjugates(shrink) - penalty_conjugate
+        if self.offset is not None:  # phi*(-b) = b^2 / 2 - y b
+            dual -= shrink * product(self.offset, core.slope)
+        self.objective = loss + penalty
+        self.gap = self.objective - dual
+        if problem.free:
+            self.gap += abs(float(core.slope.sum()))
+        return self.objective / n, self.gap / n
+
+    def descend(
+        self,
+        w: np.ndarray,
+        z: np.ndarray,
+        active: np.ndarray,
+        level: float,
+        stream: Stream,
+        go_on: Callable[[], bool],
+    ) -> None:
+        """One round, after a look: choose a set of what is active, and descend P along it."""
+        core, n = self.core, self.problem.n
+        assert self.loss is not None
+        self.products += self.problem.storage.nnz
+        places = self._take(self._chosen(w, active))
+        quadratic = isinstance(self.problem.loss, Squared)
+        enough = max(SHARE * self.gap, 0.1 * level * n)
+        fallen = 0.0
+        u = w[places]
+        value = self.loss + core.penalties(u)
+        for _ in range(STEPS if self.copied else 1):
+            new = u.copy()
+            if self.copied:
+                core.model(not self.trusted)
+                expected = core.solve(new, 1e-3)
+            else:
+                expected = core.descend(stream, new, ROUGH, SWEEPS)
+            if not expected > 0:
+                break
+            p = new - u
+            dz = core.margins(p)
+            t = 1.0
+            for _ in range(HALVINGS):
+                at = z + t * dz
+                loss = core.look(at)
+                trial = u + t * p if t < 1 else new
+                fall = value - loss - core.penalties(trial)
+                if fall > 0 and fall >= 0.01 * t * expected:
+                    break
+                t *= 0.5
+            else:
+                self.loss = None
+                if self.trusted:
+                    self.trusted = False
+                    continue
+                break
+            u, self.loss = trial, loss
+            z[:] = at
+            value -= fall
+            fallen += fall
+            # where the loss bends as the model does, H is as good as new
+            self.trusted = quadratic or abs(fall - expected) <= 0.1 * expected
+            if quadratic or fall <= enough or not go_on():
+                break
+        w[places] = u
+        self.rounds += 1
+        if self.gap < 0.5 * self.lowest:
+            self.lowest, self.rounds = self.gap, 0
+        self.stuck = not fallen > 1e-15 * abs(self.objective) or self.rounds >= PATIENCE
+
+    def _take(self, chosen: np.ndarray) -> np.ndarray:
+        """Make a set of these columns, or keep one that has them; where in w its numbers are."""
+        known = self.chosen if self.copied else None
+        few = known is not None and len(known) <= 2 * len(chosen)
+        if known is not None and few and np.isin(chosen, known).all():
+            chosen = known
+        else:
+            self._make(chosen)
+        return np.append(chosen, self.problem.d) if self.problem.free else chosen
+
+    def _make(self, chosen: np.ndarray) -> None:
+        """Make a set of these columns."""
+        self.core.choose(chosen)
+        self.chosen, self.trusted = chosen, False
+        self.copied = len(chosen) <= MOST and self.core.copy(PRODUCTS)
+
+    def _chosen(self, w: np.ndarray, active: np.ndarray) -> np.ndarray:
+        """The columns where w is not 0, and those that violate most that it is."""
+        w = w[: self.problem.d]
+        over = np.abs(self.correlations) - self.threshold
+        over[w != 0] = np.inf
+        over[self.threshold == 0] = np.inf
+        over[~active] = -np.inf
+        kept = int(np.count_nonzero(over == np.inf))
+        found = np.flatnonzero(over > 0)
+        if kept > MOST // 2:  # of so many columns all are taken that matter
+            return found
+        most = min(max(FIRST, GROWTH * kept), MOST)
+        if len(found) > most:
+            found = np.sort(found[np.argsort(-over[found], kind="stable")[:most]])
+        return found
+
+    def missed(self) -> None:
+        """A certificate did not confirm what was estimated."""
+        self.near *= 0.1
+        self.stuck = self.near < 1e-3
+
+    # In a checkpoint is what the next round starts with beside w and z.
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` goes on from."""
+        return {
+            **{name: getattr(self, name) for name in KEPT},
+            "products": self.touched,
+            "chosen": self.chosen,
+            "H": np.asarray(self.core.H) if self.copied and self.trusted else None,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        for name, kind in KEPT.items():
+            setattr(self, name, kind(state[name]))
+        if state["chosen"] is not None:
+            chosen = np.array(state["chosen"])
+            overwrite(np.empty(len(chosen), np.intp), chosen)
+            if not (np.diff(chosen, prepend=-1, append=self.problem.d) > 0).all():
+                raise ValueError("the columns of a working set do not ascend")
+            self._make(chosen)
+            self.trusted = state["H"] is not None
+            if self.trusted:
+                self.core.H = overwrite(np.empty((self.core.size, self.core.size)), state["H"])
+        self.products -= self.core.touched

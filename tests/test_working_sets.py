@@ -1,0 +1,256 @@
+"""Working sets of columns: the same optimum with less work, within every limit."""
+
+import numpy as np
+import own
+import pytest
+from scipy import sparse
+
+import proxsdca
+from proxsdca._loop import Run
+from proxsdca._working_sets import FIRST, MOST, WorkingSets
+
+LOSSES = ["squared", "logistic", "squared_hinge", "smooth_hinge", "huber", own.Expectile(0.3)]
+
+
+def data(loss, n=60, d=150, seed=0, density=0.5):
+    rng = np.random.default_rng(seed)
+    X = sparse.random(n, d, density, "csc", random_state=rng, data_rvs=rng.standard_normal)
+    y = X[:, :8] @ rng.normal(size=8) + 0.5 * rng.normal(size=n)
+    return X, y if loss in ("squared", "huber") or not isinstance(loss, str) else np.where(
+        y > 0, 1.0, -1.0
+    )
+
+
+def both(X, y, **how):
+    """The result with working sets, and the one without."""
+    how = {"side": "columns", "tol": 1e-8, "max_epochs": 20_000, **how}
+    sets = proxsdca.solve(X, y, solver="working_sets", **how)
+    plain = proxsdca.solve(X, y, solver="plain", **how)
+    assert sets.converged
+    assert plain.converged
+    assert "working_sets" in sets.solver
+    assert plain.solver == ("epochs",)
+    return sets, plain
+
+
+def within(sets, plain):
+    """Whether certificates of the same problem agree."""
+    size = sets.rounding + plain.rounding
+    return sets.dual - size <= plain.primal and plain.dual - size <= sets.primal
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reg", ["l1", "l1l2"])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_optimum_is_that_of_epochs(loss, reg, weighted, intercept):
+    X, y = data(loss)
+    how = {"loss": loss, "reg": reg, "fit_intercept": intercept}
+    how["sigma"] = 0.1 * proxsdca.sigma_max(X, y, loss=loss, fit_intercept=intercept)
+    if reg == "l1l2":
+        how["lam"] = how["sigma"]
+    if weighted:
+        how["sample_weight"] = np.arange(len(y)) % 4
+    sets, plain = both(X, y, **how)
+    assert within(sets, plain)
+    assert not weighted or not sets.alpha[::4].any()
+
+
+@pytest.mark.parametrize("reg", ["l1", "l1l2"])
+def test_features_have_weights_of_their_own(reg):
+    X, y = data("logistic")
+    c = np.linspace(0.5, 3, X.shape[1])
+    if reg == "l1l2":
+        c[::10] = 0  # left to l2 alone: always in the set
+    penalty = {"l1": proxsdca.regularizers.L1, "l1l2": proxsdca.regularizers.L1L2}[reg]
+    sets, plain = both(X, y, loss="logistic", reg=penalty(l1_weights=c), sigma=0.02)
+    assert within(sets, plain)
+    if reg == "l1l2":
+        assert np.all(sets.w[::10] != 0)
+
+
+@pytest.mark.parametrize("kind", ["csc", "csr", "dense", "int64", "float32"])
+def test_any_storage_has_the_same_solution(kind):
+    X, y = data("logistic")
+    how = {"loss": "logistic", "reg": "l1", "sigma": 0.02, "tol": 1e-9}
+    first = proxsdca.solve(X, y, **how)
+    other = {"csr": X.tocsr(), "dense": X.toarray(), "float32": X.astype(np.float32)}.get(kind, X)
+    if kind == "int64":
+        other = X.copy()
+        other.indices, other.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    r = proxsdca.solve(other, y, **how)
+    if kind in ("csc", "csr", "int64"):
+        np.testing.assert_array_equal(r.w, first.w)
+    tolerance = 1e-5 if kind == "float32" else 1e-10
+    assert r.primal == pytest.approx(first.primal, rel=tolerance)
+
+
+@pytest.mark.parametrize(("n", "d"), [(40, 900), (900, 40), (1, 30), (30, 1)])
+@pytest.mark.parametrize("share", [1.5, 1.0, 0.3, 1e-2, 1e-4])
+def test_any_shape_and_any_sigma(n, d, share):
+    X, y = data("squared", n, d) if d >= 8 else (np.ones((n, d)), np.arange(n, dtype=float))
+    sigma = share * proxsdca.sigma_max(X, y)
+    r = proxsdca.solve(X, y, loss="squared", reg="l1", sigma=sigma, solver="working_sets")
+    assert r.converged
+    if share >= 1:
+        assert not r.w.any()
+        assert r.epochs == 0
+
+
+def test_columns_that_are_alike():
+    """H is singular; features that are correlated enter and leave the set."""
+    X, y = data("squared", n=200, d=40)
+    X = X.toarray()
+    X = np.hstack([X, X, X[:, :20] + 1e-6 * X[:, 20:], np.zeros((200, 3)), np.ones((200, 2))])
+    for loss, lam in (("squared", None), ("squared", 1e-8), ("logistic", None)):
+        target = y if loss == "squared" else np.where(y > 0, 1.0, -1.0)
+        reg = "l1" if lam is None else "l1l2"
+        r = proxsdca.solve(
+            X, target, loss=loss, reg=reg, lam=lam, sigma=1e-4, side="columns", tol=1e-8,
+            solver="working_sets",
+        )  # fmt: skip
+        assert r.converged
+        assert r.epochs < 500
+        assert not r.w[100:103].any()
+
+
+def test_more_columns_than_a_matrix_is_for():
+    X, y = data("logistic", n=900, d=1500, density=0.05)
+    sets, plain = both(X, y, loss="logistic", reg="l1", sigma=1e-4, tol=1e-6)
+    assert np.count_nonzero(sets.w) > 0
+    assert within(sets, plain)
+    assert sets.solver == ("working_sets",)
+    assert len(np.flatnonzero(np.abs(X.T @ (y / 2)) > 900 * 1e-4)) > MOST  # of the first set
+
+
+def test_fewer_passes_than_epochs():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60)) @ (np.eye(60) + 0.9)  # correlated
+    y = np.where(X[:, 0] - X[:, 1] + rng.normal(size=300) > 0, 1.0, -1.0)
+    sets, plain = both(np.asfortranarray(X), y, loss="logistic", reg="l1", sigma=1e-3)
+    assert sets.touched < 0.2 * plain.touched
+
+
+def test_rounds_never_raise_the_objective(monkeypatch):
+    seen, look = [], WorkingSets.look
+
+    def watched(self, w, z):
+        seen.append(look(self, w, z))
+        return seen[-1]
+
+    monkeypatch.setattr(WorkingSets, "look", watched)
+    for loss in LOSSES:
+        seen.clear()
+        X, y = data(loss, d=400)
+        r = proxsdca.solve(X, y, loss=loss, reg="l1", sigma=1e-3, tol=1e-7)
+        primal, gap = np.array(seen).T
+        assert len(seen) > 2
+        assert np.all(np.diff(primal) <= 1e-14 * primal[0])
+        assert primal[-1] == pytest.approx(r.primal, rel=1e-6)
+        assert gap[-1] <= 1e-7 * primal[-1]
+
+
+def test_only_what_may_matter_is_worked_on(monkeypatch):
+    sizes, take = [], WorkingSets._make
+    monkeypatch.setattr(
+        WorkingSets, "_make", lambda self, chosen: sizes.append(len(chosen)) or take(self, chosen)
+    )
+    X, y = data("squared", n=100, d=500)
+    sigma = 0.3 * proxsdca.sigma_max(X, y)
+    r = proxsdca.solve(X, y, loss="squared", reg="l1", sigma=sigma, tol=1e-9)
+    assert r.converged
+    assert max(sizes) <= max(FIRST, 4 * np.count_nonzero(r.w)) < 500
+
+
+def test_certificates_that_disappoint_are_not_asked_for_for_ever(monkeypatch):
+    """An estimate that is always 0 leaves the rest to epochs."""
+    look = WorkingSets.look
+    monkeypatch.setattr(WorkingSets, "look", lambda *state: (look(*state)[0], 0.0))
+    X, y = data("logistic")
+    r = proxsdca.solve(X, y, loss="logistic", reg="l1", sigma=0.02, tol=1e-6)
+    assert r.converged
+    assert set(r.solver) >= {"working_sets", "epochs"}
+    assert len(r.history) < 30
+
+
+def test_limits():
+    X, y = data("logistic", n=200, d=400)
+    how = {"loss": "logistic", "reg": "l1", "sigma": 1e-3}
+    with pytest.warns(proxsdca.ConvergenceWarning):
+        r = proxsdca.solve(X, y, tol=0, max_epochs=6, **how)
+    assert "working_sets" in r.solver
+    assert 6 <= r.epochs < 60
+    with pytest.warns(proxsdca.ConvergenceWarning):
+        r = proxsdca.solve(X, y, tol=0, max_epochs=5, **how)
+    assert "working_sets" not in r.solver
+    assert r.epochs == 5
+    with pytest.warns(proxsdca.ConvergenceWarning):
+        assert proxsdca.solve(X, y, tol=0, max_seconds=0, **how).status.name == "MAX_SECONDS"
+    each = proxsdca.solve(X, y, tol=1e-8, certify_every=1, **how)
+    assert each.converged
+    assert len(each.history) > 2
+    assert np.all(np.diff(each.history["primal"]) <= 1e-12)
+    with pytest.warns(proxsdca.ConvergenceWarning):
+        stopped = proxsdca.solve(X, y, certify_every=1, callback=lambda check: True, **how)
+    assert stopped.status.name == "STOPPED"
+    assert len(stopped.history) == 1
+
+
+def test_without_a_target_w_is_as_good_as_it_gets():
+    X, y = data("squared")
+    with pytest.warns(proxsdca.ConvergenceWarning):
+        r = proxsdca.solve(X, y, loss="squared", reg="l1", sigma=0.05, tol=0, max_epochs=2000)
+    assert set(r.solver) >= {"working_sets", "epochs"}
+    assert r.gap <= 1e-12 * r.primal
+
+
+def test_warm_starts_are_worth_something():
+    X, y = data("logistic", n=200, d=400)
+    how = {"loss": "logistic", "reg": "l1", "tol": 1e-6}
+    first = proxsdca.solve(X, y, sigma=0.01, **how)
+    cold = proxsdca.solve(X, y, sigma=0.009, **how)
+    warm = proxsdca.solve(X, y, sigma=0.009, warm_start=first, **how)
+    assert warm.converged
+    assert warm.touched < cold.touched
+    again = proxsdca.solve(X, y, sigma=0.01, warm_start=first, **how)
+    assert again.converged
+    assert again.epochs == 0
+
+
+def test_an_interruption_leaves_what_there_is(monkeypatch):
+    work, rounds = Run._work_on_sets, []
+
+    def interrupted(self, sets):
+        rounds.append(1)
+        if len(rounds) == 3:
+            raise KeyboardInterrupt
+        work(self, sets)
+
+    monkeypatch.setattr(Run, "_work_on_sets", interrupted)
+    X, y = data("logistic", n=200, d=400)
+    with pytest.raises(proxsdca.Interrupted) as stop:
+        proxsdca.solve(X, y, loss="logistic", reg="l1", sigma=1e-3, tol=1e-9, certify_every=1)
+    assert 0 < stop.value.result.gap < np.log(2)
+
+
+@pytest.mark.parametrize(
+    ("how", "side"),
+    [
+        ({}, "columns"),
+        ({"solver": ["working_sets", "screening"]}, "columns"),
+        ({"solver": "plain"}, "rows"),
+        ({"solver": "screening"}, "rows"),
+        ({"option": "I"}, "rows"),
+        ({"output": "average"}, "rows"),
+        ({"loss": "hinge"}, "rows"),
+        ({"reg": "l2", "sigma": None}, "rows"),
+        ({"side": "rows"}, "rows"),
+    ],
+)
+def test_which_side_elastic_nets_are_solved_on(how, side):
+    X, y = data("logistic")
+    how = {"loss": "logistic", "reg": "l1l2", "lam": 0.01, "sigma": 0.01, **how}
+    assert proxsdca.solve(X, y, **how).side == side
+    assert proxsdca.solve(np.asfortranarray(X.toarray()), y, **how).side == side
+    assert proxsdca.solve(X.tocsr(), y, **how).side == "rows"
+    assert proxsdca.solve(X.toarray("C"), y, **how).side == "rows"
