@@ -150,7 +150,8 @@ def one_vs_rest(
 
     Parameters
     ----------
-    X, reg, lam, sigma, sample_weight, fit_intercept, side, tol, eps, max_epochs, solver, order, seed
+    X, reg, lam, sigma, sample_weight, fit_intercept, side, tol, eps, max_epochs, solver, \
+order, seed
         As in `solve`; limits and accuracies are those of each class.
     y : (n,) array_like
         Labels of any kind, at least two of them.

@@ -10,6 +10,8 @@ import proxsdca
 from proxsdca import _newton
 
 HARD = {"n": 120, "density": 0.5, "lam": 1e-6}
+pytestmark = pytest.mark.accelerators
+
 KNOWN = [name for name in LOSS_NAMES if name != "poisson"]
 
 
