@@ -289,8 +289,11 @@ def test_random_problems(block, campaign):
                 missed.append((number, r.gap / r.primal))
             assert r.converged == (r.gap + r.rounding <= r.target)
             c = problem.certify(r)
-            assert abs(c.gap - r.gap) <= c.rounding + r.rounding
-            assert abs(c.primal - r.primal) <= c.rounding + r.rounding
+            off = c.rounding + r.rounding
+            assert abs(c.primal - r.primal) <= off
+            if problem.keywords["fit_intercept"]:  # alpha is balanced again, on a grid of its own
+                off += 1e-12 * (1 + abs(r.primal))
+            assert abs(c.gap - r.gap) <= off
             if r.epochs < EARLY:  # the same bits, however X is stored
                 keywords = {"tol": problem.tol, "max_epochs": MOST}
                 assert same_bits(r, problem.solve(**keywords))
