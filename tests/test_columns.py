@@ -295,7 +295,10 @@ def test_screening_never_drops_a_feature_of_the_solution(loss, share, output, mo
         support = certain_support(case)  # found without screening
     monkeypatch.setattr(ColumnSide, "screen", watched)
     for order in ("cyclic", "permutation"):
-        r = case.solve(certify_every=1, order=order, output=output, tol=1e-7, max_epochs=50_000)
+        r = case.solve(
+            certify_every=1, order=order, output=output, tol=1e-7, max_epochs=50_000,
+            solver="screening",
+        )  # fmt: skip
         assert r.converged
         for kept in masks:
             assert kept[support].all()
