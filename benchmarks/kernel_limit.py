@@ -68,9 +68,11 @@ def timed(call: Callable[..., Any], *args: Any) -> tuple[Any, float]:
     return value, time.perf_counter() - begin
 
 
-def run(library: ctypes.CDLL, X: sp.csr_matrix, y: np.ndarray, reg: str) -> Iterator[dict]:
+def run(
+    library: ctypes.CDLL, X: sp.csr_matrix, y: np.ndarray, reg: str, loss: str = "hinge"
+) -> Iterator[dict]:
     """One epoch after the other: seconds of its parts, and the share of rows changed."""
-    problem = kernel.problem(X, y, "hinge", reg)
+    problem = kernel.problem(X, y, loss, reg)
     scale = RowSide(problem).scale
     epoch = kernel.epoch(problem)
     alpha, v = np.asarray(epoch.alpha), np.asarray(epoch.v)

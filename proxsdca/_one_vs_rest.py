@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _predict, _random, _side, _spec, _validate
-from ._accelerators import ALL
+from . import _accelerators, _predict, _random, _side, _spec, _validate
 from ._loop import Plan, Target, unchanged
 from ._model import Saved
 from ._problem import Problem
@@ -136,6 +135,7 @@ def one_vs_rest(
     tol: float = 1e-3,
     eps: float | None = None,
     max_epochs: int = 10_000,
+    solver: str | Iterable[str] = "auto",
     order: str = "permutation",
     seed: Seed = 0,
     warm_start: OneVsRest | None = None,
@@ -150,7 +150,8 @@ def one_vs_rest(
 
     Parameters
     ----------
-    X, reg, lam, sigma, sample_weight, fit_intercept, side, tol, eps, max_epochs, order, seed
+    X, reg, lam, sigma, sample_weight, fit_intercept, side, tol, eps, max_epochs, solver, \
+order, seed
         As in `solve`; limits and accuracies are those of each class.
     y : (n,) array_like
         Labels of any kind, at least two of them.
@@ -187,7 +188,7 @@ def one_vs_rest(
         target=Target.from_arguments(tol, eps),
         max_epochs=_validate.count("max_epochs", max_epochs, 0),
         stream=_random.stream(seed),
-        solvers=ALL,
+        solvers=_accelerators.chosen(solver),
     )
     target, classes = _validate.any_classes(y, _validate.length(X), "one_vs_rest")
     problem, total = Problem.shared(

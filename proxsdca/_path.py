@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from . import _random, _side, _spec, _validate
-from ._accelerators import ALL
+from . import _accelerators, _random, _side, _spec, _validate
 from ._loop import Plan, Target, unchanged
 from ._model import Saved
 from ._plot import plot_path
@@ -172,6 +171,7 @@ def path(
     tol: float = 1e-4,
     eps: float | None = None,
     max_epochs: int = 10_000,
+    solver: str | Iterable[str] = "auto",
     order: str = "permutation",
     seed: Seed = 0,
     keep_alpha: bool = False,
@@ -184,7 +184,8 @@ def path(
 
     Parameters
     ----------
-    X, y, loss, reg, sample_weight, offsets, fit_intercept, side, tol, eps, max_epochs, order, seed
+    X, y, loss, reg, sample_weight, offsets, fit_intercept, side, tol, eps, max_epochs, solver, \
+order, seed
         As in `solve`; limits and accuracies are those of each point.
     sigmas : array_like, optional
         The sigmas, in the order in which they are to be solved; falling ones are the fastest. By
@@ -254,7 +255,7 @@ def path(
         max_epochs=_validate.count("max_epochs", max_epochs, 0),
         stream=_random.stream(seed),
         option=problem.best_option,
-        solvers=ALL,
+        solvers=_accelerators.chosen(solver),
     )
     largest = None
     if lams is None:

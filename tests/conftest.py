@@ -1,9 +1,12 @@
-"""Hypothesis profiles and the `long` marker: a hundredth of a campaign runs by default."""
+"""Hypothesis profiles, the `long` marker: a hundredth of a campaign runs by default, and
+PROXSDCA_SOLVER, which takes the place of solver="auto": PROXSDCA_SOLVER=plain pytest."""
 
 import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from proxsdca import _accelerators
 
 settings.register_profile(
     "default",
@@ -12,6 +15,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("default")
+
+SOLVER = os.environ.get("PROXSDCA_SOLVER", "auto")
+
+
+def pytest_configure(config):
+    """Let "auto" allow what PROXSDCA_SOLVER names, with commas between names."""
+    if SOLVER != "auto":
+        real = _accelerators.chosen
+        allowed = real(SOLVER.split(",") if "," in SOLVER else SOLVER)
+        _accelerators.chosen = lambda solver: allowed if solver == "auto" else real(solver)
 
 
 def pytest_addoption(parser):
@@ -26,6 +39,11 @@ def campaign(request):
 
 
 def pytest_collection_modifyitems(config, items):
+    if SOLVER != "auto":
+        needed = pytest.mark.skip(reason=f"about accelerators: PROXSDCA_SOLVER={SOLVER}")
+        for item in items:
+            if "accelerators" in item.keywords:
+                item.add_marker(needed)
     if config.getoption("--long") or "long" in (config.getoption("-m") or ""):
         return
     skip = pytest.mark.skip(reason="a long campaign: run with --long")

@@ -8,6 +8,8 @@ import warnings
 import cvxpy as cp
 import numpy as np
 
+from proxsdca.losses import VectorLoss
+
 
 def mean_loss(loss, z, y, weight):
     """1/n sum_i s_i phi(z_i; y_i) as a cvxpy expression."""
@@ -38,16 +40,30 @@ def mean_loss(loss, z, y, weight):
     raise NotImplementedError(f"a reference for {loss.name!r} is needed")
 
 
+def mean_vector_loss(loss, Z, y, weight):
+    """1/n sum_i s_i phi(Z_i; y_i) for k margins a row, as a cvxpy expression."""
+    n, k = Z.shape
+    own = cp.sum(cp.multiply(np.eye(k)[y], Z), axis=1)
+    if loss.name == "multiclass_hinge":
+        cost = 1 - np.eye(k) if loss.cost is None else np.asarray(loss.cost)
+        return weight / n @ (cp.max(Z + cost[:, y].T, axis=1) - own)
+    return weight / n @ (cp.log_sum_exp(Z, axis=1) - own)
+
+
 def penalty(reg, w, lam, sigma, d):
-    """lam g(w), or sigma |w|_1 for l1, as a cvxpy expression; reg is an object of the package."""
+    """lam g(w), or sigma |w|_1 for l1, as a cvxpy expression; reg is an object of the package.
+
+    d is how many weights there are; for k classes w is (d / k, k), flattened.
+    """
     if reg.name == "l2":
         return lam / 2 * cp.sum_squares(w)
     if reg.name == "group":
-        group_of = np.asarray(reg.groups)
+        group_of = np.repeat(reg.groups, d // len(reg.groups))
         weights = np.ones(group_of.max() + 1) if reg.weights is None else np.asarray(reg.weights)
         norms = [c * cp.norm2(w[np.flatnonzero(group_of == k)]) for k, c in enumerate(weights)]
         return lam / 2 * cp.sum_squares(w) + sigma * cp.sum(cp.hstack(norms))
     c = np.ones(d) if reg.l1_weights is None else np.asarray(reg.l1_weights, float)
+    c = np.repeat(c, d // len(c))
     l1 = sigma * cp.norm1(cp.multiply(c, w))
     if reg.name == "l1":
         return l1
@@ -64,11 +80,16 @@ def optimum(
     X, y, loss, reg, lam, sigma=0.0, weight=None, fit_intercept=False
 ) -> tuple[float, float]:
     """min P for P = mean loss + lam g(w), and its own tolerance."""
-    w = cp.Variable(X.shape[1])
-    beta = cp.Variable() if fit_intercept else 0.0
     weight = np.ones(len(y)) if weight is None else weight
-    objective = mean_loss(loss, X @ w + beta, y, weight) + penalty(reg, w, lam, sigma, X.shape[1])
-    problem = cp.Problem(cp.Minimize(objective))
+    if isinstance(loss, VectorLoss):
+        k = y.max() + 1
+        W = cp.Variable((X.shape[1], k))
+        Z = X @ W + (np.ones((len(y), 1)) @ cp.Variable((1, k)) if fit_intercept else 0.0)
+        w, mean = cp.vec(W, order="C"), mean_vector_loss(loss, Z, y, weight)
+    else:
+        w = cp.Variable(X.shape[1])
+        mean = mean_loss(loss, X @ w + (cp.Variable() if fit_intercept else 0.0), y, weight)
+    problem = cp.Problem(cp.Minimize(mean + penalty(reg, w, lam, sigma, w.size)))
     tolerance = _solve(problem)
     return problem.value, tolerance * (1 + abs(problem.value))
 

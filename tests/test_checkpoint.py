@@ -422,7 +422,7 @@ DIFFERENCES = [
     ({"eps": None}, {"eps": 1e-12}, r"eps was 0\.0 and is 1e-12"),
     ({"max_epochs": 30}, {"max_epochs": 31}, "max_epochs was 30 and is 31"),
     ({"option": "I"}, {"option": "II"}, "option was 'I' and is 'II'"),
-    ({"option": "auto"}, {"option": "I"}, "solver was "),
+    ({"solver": "newton"}, {"solver": "newton", "option": "I"}, "solver was "),
     ({"order": "cyclic"}, {"order": "uniform"}, "order was 'cyclic' and is 'uniform'"),
     ({"output": "last"}, {"output": "best"}, "output was 'last' and is 'best'"),
     ({"output": "average", "T0": 3}, {"output": "average", "T0": 4}, "T0 was 3 and is 4"),

@@ -12,6 +12,8 @@ from proxsdca._newton import scalar_newton
 from proxsdca._problem import Problem
 
 HARD = {"n": 120, "density": 0.5, "lam": 1e-6}
+pytestmark = pytest.mark.accelerators
+
 KNOWN = [name for name in LOSS_NAMES if name != "poisson"]
 
 

@@ -356,6 +356,7 @@ def test_a_choice_model_against_scipy():
 # ------------------------------------------------------------------ second order
 
 
+@pytest.mark.accelerators
 @pytest.mark.parametrize("explicit", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -376,6 +377,7 @@ def test_second_order_ascent_finds_the_same_optimum(loss, weighted, explicit):
     assert again.primal == pytest.approx(fast.primal, abs=again.gap + fast.gap + 1e-13)
 
 
+@pytest.mark.accelerators
 def test_second_order_ascent_never_lowers_the_dual():
     case = make("multiclass_hinge", n=200, d=6, k=5, seed=7, lam=1e-6)
     r = case.solve(tol=1e-9, max_epochs=5000, certify_every=1)
@@ -494,6 +496,7 @@ def test_both_kinds_of_ascent_where_d_is_large():
         assert slow.dual <= fast.primal + fast.rounding
 
 
+@pytest.mark.accelerators
 @pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
 def test_limits_hold_for_second_order_ascent():
     case = make("multiclass_hinge", n=400, d=8, k=6, seed=7, lam=1e-8)
@@ -547,6 +550,7 @@ def test_same_seed_same_bits_in_every_storage(loss, reg):
     assert bits(case.solve(tol=1e-5, seed=4)) != bits(results[1])
 
 
+@pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
 def test_threads_on_one_X_give_the_same_bits():
     case = make("multiclass_hinge", n=300, d=10, k=5, seed=1, lam=1e-5).csr()
     alone, found = bits(case.solve(tol=1e-6)), []

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .._accelerators import ACCELERATORS, chosen
 from .._spec import loss as known_loss
 from .._spec import reg as known_reg
 from ..losses import LOSSES, VECTOR_LOSSES
@@ -111,9 +112,20 @@ def reg(text: str) -> Any:
     return _part(text, REGULARIZERS, known_reg)
 
 
+def solver(text: str) -> str | list[str]:
+    """ "auto", "plain", or the accelerators that are allowed, with commas between them."""
+    names: str | list[str] = text.split(",") if "," in text else text
+    try:
+        chosen(names)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return names
+
+
 # what a shell completes them to
 loss.names = lambda: [*LOSSES, *VECTOR_LOSSES]  # type: ignore[attr-defined]
 reg.names = lambda: [*REGULARIZERS]  # type: ignore[attr-defined]
+solver.names = lambda: ["auto", "plain", *ACCELERATORS]  # type: ignore[attr-defined]
 
 
 def _part(text: str, kinds: Any, known: Any) -> Any:

@@ -6,9 +6,10 @@ import argparse
 import os
 from typing import Any
 
+from .._accelerators import ACCELERATORS
 from .._random import ORDERS
 from ..losses import LOSSES, VECTOR_LOSSES
-from ._arguments import limit, loss, number, picture, reg, seed
+from ._arguments import limit, loss, number, picture, reg, seed, solver
 from ._inputs import add_data, add_features, add_weights, needed_target, read_data, read_weights
 
 
@@ -25,7 +26,7 @@ def add_problem(parser: argparse.ArgumentParser, loss_name: str, reg_name: str, 
 def problem(arguments: argparse.Namespace) -> tuple[Any, Any, dict[str, Any]]:
     """X, y, and the keywords."""
     X, y = read_data(arguments, arguments.features)
-    names = ("loss", "reg", "lam", "sigma", "side", "tol", "eps", "max_epochs", "seed")
+    names = ("loss", "reg", "lam", "sigma", "side", "tol", "eps", "max_epochs", "solver", "seed")
     keywords = {name: getattr(arguments, name) for name in names}
     keywords["sample_weight"] = read_weights(arguments)
     keywords["fit_intercept"] = arguments.intercept
@@ -65,6 +66,11 @@ def _add_run(parser: argparse.ArgumentParser, tol: float) -> None:
     parser.add_argument(
         "--max-epochs", type=limit, default=10_000, metavar="N",
         help="the most passes over the data; by default %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--solver", type=solver, default="auto", metavar="NAMES",
+        help=f"what may stand beside the epochs: auto, plain (nothing), or, with commas between "
+        f"them, {', '.join(ACCELERATORS)}",
     )  # fmt: skip
     parser.add_argument(
         "--side", choices=("auto", "rows", "columns"), default="auto",

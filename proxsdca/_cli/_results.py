@@ -35,6 +35,7 @@ def facts(r: Result) -> dict[str, Any]:
         "rounding": r.rounding,
         "target": r.target,
         "converged": r.converged,
+        "solver": r.solver,
         "status": r.status.name,
         "epochs": r.epochs,
         "seconds": float(r.history["seconds"][-1]) if len(r.history) else 0.0,

@@ -131,6 +131,7 @@ class SDCABase(Saved, BaseEstimator):
             "tol": self.tol,
             "eps": self.eps,
             "max_epochs": self.max_iter,
+            "solver": self.solver,
             "order": self.order,
             "seed": self._seed() if seed is None else seed,
             "verbose": self.verbose,

@@ -60,7 +60,7 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
         Stop when the certified gap is at most tol times the objective, or eps.
     max_iter : int
         The most epochs, for each class where there is a model for each.
-    side, order
+    solver, side, order
         As in `proxsdca.solve`.
     random_state : int, RandomState or None
     warm_start : bool
@@ -100,6 +100,7 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
         tol: float = 1e-4,
         eps: float | None = None,
         max_iter: int = 10_000,
+        solver: Any = "auto",
         side: str = "auto",
         order: str = "permutation",
         random_state: Any = 0,
@@ -116,6 +117,7 @@ class SDCAClassifier(ClassifierMixin, SDCABase):
         self.tol = tol
         self.eps = eps
         self.max_iter = max_iter
+        self.solver = solver
         self.side = side
         self.order = order
         self.random_state = random_state

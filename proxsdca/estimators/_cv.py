@@ -141,7 +141,8 @@ class SDCARegressorCV(PathCV, SDCARegressor):
 
     Parameters
     ----------
-    loss, reg, lam, sigma, fit_intercept, tol, eps, max_iter, side, order, random_state, verbose
+    loss, reg, lam, sigma, fit_intercept, tol, eps, max_iter, solver, side, order, random_state, \
+verbose
         As in `SDCARegressor`; of lam and sigma, the one that is not chosen.
     sigmas : array_like, optional
         The sigmas to choose from; by default `num` of them from sigma_max, where only the intercept
@@ -186,6 +187,7 @@ class SDCARegressorCV(PathCV, SDCARegressor):
         tol: float = 1e-4,
         eps: float | None = None,
         max_iter: int = 10_000,
+        solver: Any = "auto",
         side: str = "auto",
         order: str = "permutation",
         random_state: Any = 0,
@@ -193,7 +195,8 @@ class SDCARegressorCV(PathCV, SDCARegressor):
     ) -> None:
         super().__init__(
             loss, reg, lam=lam, sigma=sigma, fit_intercept=fit_intercept, tol=tol, eps=eps,
-            max_iter=max_iter, side=side, order=order, random_state=random_state, verbose=verbose,
+            max_iter=max_iter, solver=solver, side=side, order=order, random_state=random_state,
+            verbose=verbose,
         )  # fmt: skip
         del self.warm_start
         self.sigmas = sigmas
@@ -237,8 +240,8 @@ class SDCAClassifierCV(PathCV, SDCAClassifier):
 
     Parameters
     ----------
-    loss, reg, lam, sigma, multi_class, fit_intercept, class_weight, tol, eps, max_iter, side, \
-order, random_state, verbose
+    loss, reg, lam, sigma, multi_class, fit_intercept, class_weight, tol, eps, max_iter, solver, \
+side, order, random_state, verbose
         As in `SDCAClassifier`; of lam and sigma, the one that is not chosen.
     sigmas, lams, num, ratio, cv, n_jobs
         As in `SDCARegressorCV`.
@@ -275,6 +278,7 @@ order, random_state, verbose
         tol: float = 1e-4,
         eps: float | None = None,
         max_iter: int = 10_000,
+        solver: Any = "auto",
         side: str = "auto",
         order: str = "permutation",
         random_state: Any = 0,
@@ -282,8 +286,8 @@ order, random_state, verbose
     ) -> None:
         super().__init__(
             loss, reg, lam=lam, sigma=sigma, multi_class=multi_class, fit_intercept=fit_intercept,
-            class_weight=class_weight, tol=tol, eps=eps, max_iter=max_iter, side=side, order=order,
-            random_state=random_state, verbose=verbose,
+            class_weight=class_weight, tol=tol, eps=eps, max_iter=max_iter, solver=solver,
+            side=side, order=order, random_state=random_state, verbose=verbose,
         )  # fmt: skip
         del self.warm_start
         self.sigmas = sigmas

@@ -29,7 +29,7 @@ class SDCARegressor(RegressorMixin, SDCABase):
         "l2", "l1l2", "l1", "qnorm" or "group".
     lam, sigma : float or Unscaled, optional
         The weights of the regulariser, as in `proxsdca.solve`.
-    fit_intercept, tol, eps, max_iter, side, order, random_state, warm_start, verbose
+    fit_intercept, tol, eps, max_iter, solver, side, order, random_state, warm_start, verbose
         As in `SDCAClassifier`.
 
     Attributes
@@ -62,6 +62,7 @@ class SDCARegressor(RegressorMixin, SDCABase):
         tol: float = 1e-4,
         eps: float | None = None,
         max_iter: int = 10_000,
+        solver: Any = "auto",
         side: str = "auto",
         order: str = "permutation",
         random_state: Any = 0,
@@ -76,6 +77,7 @@ class SDCARegressor(RegressorMixin, SDCABase):
         self.tol = tol
         self.eps = eps
         self.max_iter = max_iter
+        self.solver = solver
         self.side = side
         self.order = order
         self.random_state = random_state
