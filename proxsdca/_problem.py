@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
-from scipy import sparse
 
 from . import _spec, _validate
 from ._checkpoint import overwrite
@@ -27,11 +27,9 @@ TINIEST = 2.0**-1074  # what an operation may lose to underflow
 SIDES = ("auto", "rows", "columns")
 
 
-def stored_by_columns(X: Any) -> bool:
-    """Whether X has its columns at hand, each in one piece, and not its rows."""
-    if type(X) in (np.ndarray, np.memmap):  # whose word can be taken for it
-        return bool(X.flags.f_contiguous and not X.flags.c_contiguous)
-    return isinstance(X, (sparse.csc_array, sparse.csc_matrix))
+def mostly_l1(lam: Any, sigma: Any) -> bool:
+    """Whether both are given, and |w|_1 weighs as much as |w|^2 / 2 at the least."""
+    return isinstance(lam, Real) and isinstance(sigma, Real) and sigma >= lam
 
 
 def in_doubt(loss: Any, reg: Regularizer) -> str:
@@ -160,6 +158,7 @@ class Problem:
         `plain` says whether the run asks for nothing that only the row side has, `sets` whether
         working sets of columns may be used.
         """
+        sets = sets and mostly_l1(lam, sigma)
         problem, total = cls.shared(
             X, y, _spec.loss(loss), reg, sample_weight, side, plain, fit_intercept, sets
         )
@@ -184,7 +183,6 @@ class Problem:
     ) -> tuple[Self, float]:
         """The problem without lam and sigma, and sum(sample_weight)."""
         reg = _spec.reg(reg)
-        sets = sets and stored_by_columns(X)
         side = _spec.side(_validate.choice("side", side, SIDES), loss, reg, plain, sets)
         storage = _validate.rows(X, side == "columns")
         n = storage.d if side == "columns" else storage.n

@@ -100,8 +100,8 @@ def solve(
         losses with l2, l1l2 or l1, descends P along one w_j at a time, with alpha_i =
         -s_i phi'(x_i^T w). It reads X by columns: CSC and dense arrays in Fortran's order as they
         are, anything else after one transposition, entries that stand twice after adding them up.
-        For smooth losses "auto" takes columns for l1, and for l1l2 where X has them at hand (CSC,
-        or dense in Fortran's order) and solver allows "working_sets"; rows otherwise.
+        For smooth losses "auto" takes columns for l1, and for l1l2 where lam and sigma are given,
+        sigma >= lam and solver allows "working_sets"; rows otherwise.
     tol : float
         Stop when the certified gap is at most tol |P(w)| ...
     eps : float, optional

@@ -79,7 +79,7 @@ def output(name: str, reg: Regularizer) -> None:
 
 def side(name: str, loss: Loss, reg: Regularizer, plain: bool, sets: bool = False) -> str:
     """The side to visit: "auto" is columns for l1 with a smooth loss, and for l1l2 with one where
-    `sets` says that X has its columns at hand and that working sets of them may be used; rows
+    `sets` says that few features may matter and that working sets of them may be used; rows
     otherwise.
 
     `plain` says that the run asks for Option I and for the last or best iterate, which is all that

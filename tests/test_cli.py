@@ -534,7 +534,7 @@ def test_resuming(data, capsys):
     assert "lam was" in capsys.readouterr().err
 
 
-SLOW = ["--lam", "1e-13", "--tol", "1e-9", "--max-epochs", "100000000", "--json"]
+SLOW = ["--lam=1e-13", "--tol=1e-9", "--max-epochs=100000000", "--solver=plain", "--json"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")

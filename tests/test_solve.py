@@ -172,7 +172,7 @@ def test_max_epochs_and_the_warning():
 def test_max_seconds():
     case = make("hinge", n=3000, d=100, density=1.0)
     with pytest.warns(proxsdca.ConvergenceWarning, match="max_seconds"):
-        r = case.solve(tol=0.0, max_epochs=10**9, max_seconds=0.2)
+        r = case.solve(tol=0.0, max_epochs=10**9, max_seconds=0.2, solver="plain")
     assert r.status is proxsdca.Status.MAX_SECONDS
     check = case.certify(r.w, r.alpha)
     assert check.gap == r.gap

@@ -245,12 +245,13 @@ def test_an_interruption_leaves_what_there_is(monkeypatch):
         ({"loss": "hinge"}, "rows"),
         ({"reg": "l2", "sigma": None}, "rows"),
         ({"side": "rows"}, "rows"),
+        ({"sigma": 0.009}, "rows"),
+        ({"sigma": None}, "rows"),
+        ({"lam": None}, "rows"),
     ],
 )
 def test_which_side_elastic_nets_are_solved_on(how, side):
     X, y = data("logistic")
     how = {"loss": "logistic", "reg": "l1l2", "lam": 0.01, "sigma": 0.01, **how}
-    assert proxsdca.solve(X, y, **how).side == side
-    assert proxsdca.solve(np.asfortranarray(X.toarray()), y, **how).side == side
-    assert proxsdca.solve(X.tocsr(), y, **how).side == "rows"
-    assert proxsdca.solve(X.toarray("C"), y, **how).side == "rows"
+    for data_like in (X, X.tocsr(), X.toarray("C"), np.asfortranarray(X.toarray())):
+        assert proxsdca.solve(data_like, y, **how).side == side

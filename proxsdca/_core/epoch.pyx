@@ -21,7 +21,7 @@ from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Record, Rows, Strided32,
     Strided64, axpy, column, dot, hold, prefetch_line, prefetch_row, prefetch_start, span, value,
 )
-from .step cimport step, term_argument
+from .step cimport OPTION_I, step, term_argument
 from .term cimport Term
 
 
@@ -224,7 +224,10 @@ cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTe
     """
     cdef double b = alpha if s == 1 else term_argument(term, y, alpha, s)
     cdef double new, before, rise, g_rise
-    new = s * step(term, option, y, b, m, q, q_R)
+    if option == OPTION_I:      # inline, where it is what there is to do
+        new = s * term.best(y, b, m, q)
+    else:
+        new = s * step(term, option, y, b, m, q, q_R)
     if AnyMap is LossMap and AnyTerm is Penalty:
         if map.self_concordant and new != alpha:
             new = local_best(rows, i, map, term, y, b, m, q)
