@@ -17,7 +17,7 @@ from . import _output, _random, _resident, _validate
 from ._checkpoint import Checkpoint, overwrite
 from ._core.epoch import Epoch
 from ._core.order import Stream
-from ._newton import BETWEEN, EARLY, FACE_ACCURACY, LEAST, LEAST_FACES, SLOW_ROUNDS, SOLVED, Part
+from ._newton import BETWEEN, EARLY, LEAST, LEAST_FACES, SLOW_ROUNDS, SOLVED, Part
 from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
@@ -520,6 +520,8 @@ class Run:
         now, before = self.estimates[-1], self.estimates[-1 - half]
         if not now > 1:
             return 0.0
+        if not half:
+            return math.inf  # nothing is known yet
         rate = math.log(max(before / now, 1.0)) / half
         return math.log(now) / rate if rate > 0 else math.inf
 
@@ -569,7 +571,7 @@ class Run:
         if passes_left() < LEAST_FACES:
             return
         self._use("faces")
-        faces.ascend_faces(self.b, self.v, self.curvature, FACE_ACCURACY, passes_left)
+        faces.ascend_faces(self.b, self.v, self.curvature, self.side.face_accuracy, passes_left)
         passes_left()
         self.touched += faces.touched
         self.state.core.reset()

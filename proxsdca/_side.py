@@ -57,6 +57,7 @@ class Side:
     weight: np.ndarray | None
     scale: float  # v changes by scale times the change of b_i, times x_i
     bias_scale = 0.0  # what the intercept adds to the curvature
+    face_accuracy = _newton.FACE_ACCURACY  # of steps along faces
     ascends_unasked = False  # whether second-order ascents are for runs with tol = eps = 0 too
 
     def __init__(self, problem: Problem) -> None:
@@ -402,6 +403,7 @@ class BlockSide(RowSide):
     problem: VectorProblem
     certificate_cost = 4.0
     lag = 0.5
+    face_accuracy = _newton.BLOCK_ACCURACY
     ascends_unasked = True
 
     def zero(self, make: Callable[[int], np.ndarray]) -> Any:
