@@ -406,7 +406,7 @@ class BlockSide(RowSide):
 
     problem: VectorProblem
     certificate_cost = 4.0
-    lag = 0.5  # type: ignore[assignment]
+    lag = 0.5
     ascends_unasked = True
 
     def zero(self, make: Callable[[int], np.ndarray]) -> Any:
