@@ -39,7 +39,6 @@ cdef enum:
     WIDEST = 600                    # columns, up to which the preconditioner is H itself ...
     MOST_WORK = 4_000_000_000       # ... if it takes no more products than this, in dense rows
     SPREAD = 4                      # times faster are products in order than scattered ones
-    SHORT = 150                     # entries: those rows have less, as it is WIDEST / SPREAD
     TASK_MARGINS = 1
     TASK_BLOCK = 2
     TASK_PRODUCT = 3
@@ -278,9 +277,6 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                double[::1] out) except -1:
     """One pass over all rows, or over the free ones."""
     cdef Py_ssize_t f, i, e, g, at, b, first, count, d = rows.d, unseen = 0
-    cdef Py_ssize_t columns[SHORT]
-    cdef double entries[SHORT]
-    cdef double* line
     cdef Py_ssize_t visits = rows.n if task == TASK_MARGINS else state.free
     cdef double entry
     cdef double[::1] dense = np.zeros(d if task == TASK_BLOCK and state.blocked else 1)
@@ -299,14 +295,12 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                     out[column(rows, first, e)] += state.bend[f] * entry * entry
             elif AnyRows in SparseRows and SPREAD * count < d:
                 for e in range(count):
-                    columns[e], entries[e] = column(rows, first, e), value(rows, first, e)
-                for e in range(count):
-                    at = columns[e]
-                    entry = state.bend[f] * entries[e]
-                    line = &out[at * d]
+                    at = column(rows, first, e)
+                    entry = state.bend[f] * value(rows, first, e)
                     for g in range(e + 1 if rows.canonical else count):
-                        if columns[g] <= at:        # a column may stand twice
-                            line[columns[g]] += entry * entries[g]
+                        b = column(rows, first, g)
+                        if b <= at:         # a column may stand twice
+                            out[at * d + b] += entry * value(rows, first, g)
                 unseen += count * count // 2
             else:
                 for e in range(count):
