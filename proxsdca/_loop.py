@@ -504,10 +504,11 @@ class Run:
         if side.rough:  # whose epochs may pass most coordinates over
             self.visited += core.visits
             passes = self.visited / self.problem.visits
-        due = schedule.due(self.epochs, passes, estimate * self._fall() ** side.lag, reachable)
+        now = estimate * self._fall() ** side.lag
+        due = schedule.due(self.epochs, passes, now, reachable)
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):
-            self._certify(estimate)
+            self._certify(now)
 
     def _fall(self) -> float:
         """What part of the estimate the last epoch has left of it."""

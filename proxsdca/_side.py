@@ -275,6 +275,11 @@ class RowSide(Side):
             self.multipliers.update(self._shared)
 
     @property
+    def lag(self) -> float:  # type: ignore[override]
+        """Half an epoch, where the gap falls at a steady rate."""
+        return 0.5 if self.problem.loss.gamma > 0 else 0.0
+
+    @property
     def scale(self) -> float:  # type: ignore[override]
         """1 / (lam n)."""
         return 1 / (self.lam * self.problem.n)

@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 
 import proxsdca
 from proxsdca import theory
+from proxsdca._side import RowSide
 from proxsdca.losses import LOSSES
 from proxsdca.regularizers import L1L2
 
@@ -281,3 +282,15 @@ def test_overflow_names_the_row():
     X[1, 0] = 1e200
     with pytest.raises(proxsdca.NumericalError, match="row 1"):
         proxsdca.solve(X, y)
+
+
+def test_the_estimate_is_ahead_by_half_an_epoch_for_smooth_losses(monkeypatch):
+    """Where the gap falls fast, that saves an epoch, and the first certificate still does."""
+    case = make("logistic", "l2", n=3000, d=40, seed=7, lam=1e-2)
+    tols = 10.0 ** -np.arange(2, 6, 0.25)
+    ahead = [case.solve(tol=tol, solver="shrinking") for tol in tols]
+    monkeypatch.setattr(RowSide, "lag", 0.0)
+    behind = [case.solve(tol=tol, solver="shrinking") for tol in tols]
+    assert all(r.converged for r in ahead + behind)
+    assert sum(r.epochs for r in ahead) < sum(r.epochs for r in behind) - 3
+    assert sum(len(r.history) == 1 for r in ahead) >= len(tols) - 2
