@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,9 @@ ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps
 HALVINGS = 60  # of a step
 NEAR = 0.9  # of the target: there a certificate is worth its work
 PATIENCE = 20  # rounds in which the gap has to halve
+BITS = 4  # of 2^4 examples one, to start from their solution ...
+ENOUGH = 5  # ... where that leaves so many for each column
+SAMPLE_GAP = 1e-3  # ... known to this relative gap
 LEAST = 6  # passes over X that are worth beginning with
 KEPT: dict[str, Callable[[Any], Any]] = {
     "near": float, "products": index, "lowest": float, "rounds": index,
@@ -60,7 +64,7 @@ class WorkingSets:
     ) -> None:
         self.offset = problem.target if residual else None
         target = np.zeros(problem.n) if residual else problem.target
-        self.problem, self.penalty = problem, penalty
+        self.problem, self.penalty, self.l1_weights = problem, penalty, l1_weights
         self.threshold = penalty.l1 * l1_weights
         self.core = WorkingSet(
             problem.storage, problem.loss, target, problem.weight, penalty, l1_weights,
@@ -73,6 +77,41 @@ class WorkingSets:
         self.near = NEAR
         self.lowest, self.rounds = math.inf, 0  # the gap when it last halved, and rounds since
         self.stuck = False
+
+    def begin(
+        self, w: np.ndarray, active: np.ndarray, stream: Stream, go_on: Callable[[], bool]
+    ) -> bool:
+        """Let w be what a part of the examples asks for, where they are many beside columns; says
+        whether it did."""
+        problem, step = self.problem, 1 << BITS
+        if problem.n < step * ENOUGH * problem.d:
+            return False
+        weight = None if problem.weight is None else problem.weight[::step]
+        if weight is not None:
+            if not weight.sum() > 0:
+                return False
+            weight = weight * (len(weight) / weight.sum())
+        target = np.ascontiguousarray(problem.target[::step])
+        some = replace(
+            problem, storage=problem.storage.thin(BITS), target=target, weight=weight
+        )
+        self.products += problem.nnz
+        share = some.n / problem.n
+        few = WorkingSets(
+            some, Penalty(share * self.penalty.l1, share * self.penalty.l2), self.l1_weights,
+            self.offset is not None,
+        )  # fmt: skip
+        u = np.zeros(problem.length)
+        z = np.zeros(some.n) if self.offset is None else -target
+        for _ in range(PATIENCE):
+            primal, gap = few.look(u, z)
+            level = SAMPLE_GAP * abs(primal)
+            if gap <= level or few.stuck or not go_on():
+                break
+            few.descend(u, z, active, level, stream, go_on)
+        self.products += few.touched
+        w[:] = u
+        return True
 
     @property
     def touched(self) -> int:
@@ -93,7 +132,10 @@ class WorkingSets:
         else:
             peak = float((size / self.threshold).max())
             shrink = 1 / max(1.0, peak)
-        dual = -core.conjugates(shrink) - penalty_conjugate
+        if shrink < 1 or self.offset is not None:
+            dual = -core.conjugates(shrink) - penalty_conjugate
+        else:  # phi*(phi'(z)) = z phi'(z) - phi(z)
+            dual = loss - product(z, core.slope) - penalty_conjugate
         if self.offset is not None:  # phi*(-b) = b^2 / 2 - y b
             dual -= shrink * product(self.offset, core.slope)
         self.objective = loss + penalty

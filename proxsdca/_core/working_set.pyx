@@ -37,8 +37,8 @@ cdef extern from *:
     const double RIDGE "PROXSDCA_RIDGE"             # of H, as a part of its largest entry
 
 cdef enum:
-    SWEEPS = 5          # along one column after the other, between two steps along all of them
-    TURNS = 100         # of both together
+    SWEEPS = 5          # along one column after the other, between two looks at what is left
+    TURNS = 100         # of steps along all of them together
 
 
 ctypedef fused SomeTerm:
@@ -213,7 +213,7 @@ cdef class WorkingSet:
 
         Returns by how much the model has fallen.
         """
-        cdef Py_ssize_t size = self.size, j
+        cdef Py_ssize_t size = self.size, j, sweeps = 0, turns = 0
         cdef double first = 0, left, enough, largest = 0, least = 0
         cdef double[::1] tilt = np.array(self.gradient), old = np.array(u)
         cdef double[::1] room = np.empty(size * size + size)
@@ -225,15 +225,19 @@ cdef class WorkingSet:
                 largest = fmax(largest, self.H[j, j] + self.ridge[j])
                 least = fmax(least, self.threshold[j])
             enough = fmax(accuracy * first, 1e-13 * least)
-            for _ in range(TURNS):
+            while turns < TURNS:
                 self.visit_all(u, tilt)
+                sweeps += SWEEPS
                 left = 0
                 for j in range(size):
                     left = fmax(left, self.violation(j, u[j], tilt[j]))
                 if left <= enough:
                     break
-                while self.newton_step(u, tilt, RIDGE * largest, room, support):
-                    poll()
+                # once sweeps have cost what a factor does
+                if sweeps >= self.support(u, support) / 6:
+                    sweeps, turns = 0, turns + 1
+                    while self.newton_step(u, tilt, RIDGE * largest, room, support):
+                        poll()
                 poll()
             # p^T (gradient + H p / 2), and tilt = gradient + H p
             for j in range(size):
@@ -257,20 +261,25 @@ cdef class WorkingSet:
             for k in range(self.size):
                 tilt[k] += move * self.H[j, k]
 
+    cdef Py_ssize_t support(self, const double[::1] u, Py_ssize_t[::1] where) noexcept nogil:
+        """How many numbers are not 0, or without a penalty; and which."""
+        cdef Py_ssize_t count = 0, j
+        for j in range(self.size):
+            if u[j] != 0 or self.threshold[j] == 0:
+                where[count] = j
+                count += 1
+        return count
+
     cdef bint newton_step(self, double[::1] u, double[::1] tilt, double ridge, double[::1] room,
                           Py_ssize_t[::1] support) noexcept nogil:
         """Minimise the model over what is not 0, as far as the first of it that becomes 0.
 
         Returns whether there was one: then less is left, for another step.
         """
-        cdef Py_ssize_t count = 0, j, k, stop = -1
+        cdef Py_ssize_t count = self.support(u, support), j, k, stop = -1
         cdef double* factor = &room[0]
         cdef double* step = factor + self.size * self.size
         cdef double t = 1
-        for j in range(self.size):
-            if u[j] != 0 or self.threshold[j] == 0:
-                support[count] = j
-                count += 1
         for j in range(count):
             for k in range(j + 1):
                 factor[j * count + k] = self.H[support[j], support[k]]
