@@ -32,7 +32,8 @@ GROWTH = 4  # times as many as w has numbers that are not 0, and these
 MOST = 512  # columns; of more the matrix is too large
 PRODUCTS = 50.0  # for the matrix, for each entry of the set; more, and epochs are faster
 STEPS = 20  # of Newton's method on one set, at the most
-SHARE = 0.3  # of the gap that may be left of a set before columns are looked for again
+SHARE = 0.3  # of the gap that may be left of a set before columns are looked for again ...
+SHARE_OF_ALL = 0.03  # ... and where all that violate are in it
 ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps at the most
 HALVINGS = 60  # of a step
 NEAR = 0.9  # of the target: there a certificate is worth its work
@@ -74,6 +75,7 @@ class WorkingSets:
         self.chosen: np.ndarray | None = None
         self.loss: float | None = None  # where the core has it at the margins as they are
         self.copied = self.trusted = False
+        self.all = False  # whether all columns that violate are in the set
         self.near = NEAR
         self.lowest, self.rounds = math.inf, 0  # the gap when it last halved, and rounds since
         self.stuck = False
@@ -92,9 +94,7 @@ class WorkingSets:
                 return False
             weight = weight * (len(weight) / weight.sum())
         target = np.ascontiguousarray(problem.target[::step])
-        some = replace(
-            problem, storage=problem.storage.thin(BITS), target=target, weight=weight
-        )
+        some = replace(problem, storage=problem.storage.thin(BITS), target=target, weight=weight)
         self.products += problem.nnz
         share = some.n / problem.n
         few = WorkingSets(
@@ -159,14 +159,19 @@ class WorkingSets:
         self.products += self.problem.storage.nnz
         places = self._take(self._chosen(w, active))
         quadratic = isinstance(self.problem.loss, Squared)
-        enough = max(SHARE * self.gap, 0.1 * level * n)
+        share = SHARE_OF_ALL if self.all else SHARE
+        enough = max(share * self.gap, 0.5 * level * n)
         fallen = 0.0
         u = w[places]
         value = self.loss + core.penalties(u)
-        for _ in range(STEPS if self.copied else 1):
+        for step in range(STEPS if self.copied else 1):
             new = u.copy()
             if self.copied:
-                core.model(not self.trusted)
+                core.differentiate()
+                if step and self._solved(u, value, enough):
+                    break
+                if not self.trusted:
+                    core.curve()
                 expected = core.solve(new, 1e-3)
             else:
                 expected = core.descend(stream, new, ROUGH, SWEEPS)
@@ -195,13 +200,20 @@ class WorkingSets:
             fallen += fall
             # where the loss bends as the model does, H is as good as new
             self.trusted = quadratic or abs(fall - expected) <= 0.1 * expected
-            if quadratic or fall <= enough or not go_on():
+            if quadratic or not go_on():
                 break
         w[places] = u
         self.rounds += 1
         if self.gap < 0.5 * self.lowest:
             self.lowest, self.rounds = self.gap, 0
         self.stuck = not fallen > 1e-15 * abs(self.objective) or self.rounds >= PATIENCE
+
+    def _solved(self, u: np.ndarray, value: float, enough: float) -> bool:
+        """Whether the gap would be so small if there were no other columns."""
+        gap, peak = self.core.gap(u)
+        if peak > 1 and gap <= enough:
+            gap = value + self.core.conjugates(1 / peak)
+        return gap <= enough
 
     def _take(self, chosen: np.ndarray) -> np.ndarray:
         """Make a set of these columns, or keep one that has them; where in w its numbers are."""
@@ -228,10 +240,12 @@ class WorkingSets:
         over[~active] = -np.inf
         kept = int(np.count_nonzero(over == np.inf))
         found = np.flatnonzero(over > 0)
+        self.all = True
         if kept > MOST // 2:  # of so many columns all are taken that matter
             return found
         most = min(max(FIRST, GROWTH * kept), MOST)
         if len(found) > most:
+            self.all = False
             found = np.sort(found[np.argsort(-over[found], kind="stable")[:most]])
         return found
 

@@ -13,7 +13,7 @@ without an evaluation of phi'.  An intercept is one more column, of ones and wit
 
 import numpy as np
 
-from libc.math cimport fabs, fmax, fmin, isnan
+from libc.math cimport fabs, fmax, fmin, isnan, log
 from libc.stdint cimport int32_t
 
 from .columns cimport Penalty
@@ -174,39 +174,66 @@ cdef class WorkingSet:
         self.touched += self.entries
         return True
 
-    def model(self, bint bent):
-        """Take the gradient of the model, and H, where phi'' has changed."""
-        cdef Py_ssize_t i, a, b, first, stop, j, k, unseen = 0, size = self.size
+    def differentiate(self):
+        """Take the gradient of the model."""
+        cdef Py_ssize_t i, a, unseen = 0
         cdef double t
         cdef double* g
-        cdef double* H
-        self.gradient = np.zeros(size)
+        self.gradient = np.zeros(self.size)
         g = &self.gradient[0]
-        if bent:
-            self.H = np.zeros((size, size))
+        with nogil:
+            for i in range(self.slope_view.shape[0]):
+                t = self.slope_view[i]
+                for a in range(self.start[i], self.start[i + 1]):
+                    g[self.place[a]] += t * self.values[a]
+                unseen += self.start[i + 1] - self.start[i]
+                if unseen > PATIENCE:
+                    unseen = 0
+                    poll()
+        self.touched += self.entries
+
+    def curve(self):
+        """Make H, where phi'' has changed."""
+        cdef Py_ssize_t i, a, b, first, stop, j, k, unseen = 0, size = self.size
+        cdef double t
+        cdef double* H
+        self.H = np.zeros((size, size))
         H = &self.H[0, 0]
         with nogil:
             for i in range(self.slope_view.shape[0]):
                 first, stop = self.start[i], self.start[i + 1]
-                t = self.slope_view[i]
                 for a in range(first, stop):
-                    g[self.place[a]] += t * self.values[a]
-                if bent:
-                    for a in range(first, stop):
-                        j = self.place[a] * size
-                        t = self.bend[i] * self.values[a]
-                        for b in range(first, a + 1):
-                            H[j + self.place[b]] += t * self.values[b]
-                    unseen += (stop - first) * (stop - first)
-                unseen += stop - first
+                    j = self.place[a] * size
+                    t = self.bend[i] * self.values[a]
+                    for b in range(first, a + 1):
+                        H[j + self.place[b]] += t * self.values[b]
+                unseen += (stop - first) * (stop - first)
                 if unseen > PATIENCE:
                     unseen = 0
                     poll()
-            if bent:
-                for j in range(size):
-                    for k in range(j):
-                        H[k * size + j] = H[j * size + k]
-        self.touched += self.entries + (<Py_ssize_t>(0.5 * self.products) if bent else 0)
+            for j in range(size):
+                for k in range(j):
+                    H[k * size + j] = H[j * size + k]
+        self.touched += <Py_ssize_t>(0.5 * self.products)
+
+    def gap(self, const double[::1] u):
+        """About what n (P - D) would be if there were no other columns, by the gradient.
+
+        Returns also what alpha is to be divided by to be feasible. Where that is 1 the gap is
+        exact; else it is a lower bound, as phi* is convex.
+        """
+        cdef Py_ssize_t j
+        cdef double inner = 0, peak = 1, over, others = 0
+        for j in range(self.size):
+            inner += u[j] * self.gradient[j]
+            over = fabs(self.gradient[j]) - self.threshold[j]
+            if j == self.chosen.shape[0]:
+                others += fabs(over)
+            elif over > 0 and self.ridge[j] > 0:
+                others += 0.5 * over * over / self.ridge[j]
+            elif over > 0:
+                peak = fmax(peak, fabs(self.gradient[j]) / self.threshold[j])
+        return self.penalties(u) + inner / peak + others, peak
 
     def solve(self, double[::1] u, double accuracy):
         """Minimise the model from u on, until a part of the first violation is left.
@@ -519,7 +546,7 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
     cdef double losses[LOSSES]
     cdef double slopes[LOSSES]
     cdef double further[LOSSES]
-    cdef double total = 0, s = 1, bend, most = 1 / term.gamma
+    cdef double total = 0, s = 1, bend, most = 1 / term.gamma, odds
     cdef Py_ssize_t n = z.shape[0], i = 0, k, count
     cdef const double* y
     cdef bint unknown
@@ -527,6 +554,7 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
         while i < n:
             count = min(n - i, LOSSES)
             y = &model.target[i]
+            odds = 1
             if SomeTerm is Term:
                 term.phis(count, y, &z[i], losses)
                 term.phi_slopes(count, y, &z[i], slopes)
@@ -540,7 +568,11 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
                     losses[k] = term.phi(y[k], z[i + k])
                     slopes[k] = term.phi_slope(y[k], z[i + k])
                 if SomeTerm is Logistic:
-                    losses[k] = term.response(y[k], z[i + k], &slopes[k])
+                    if model.weight is None:    # then one logarithm does for all
+                        odds *= 1 + term.odds(y[k], z[i + k], &slopes[k])
+                        losses[k] = fmax(0, -y[k] * z[i + k])
+                    else:
+                        losses[k] = term.response(y[k], z[i + k], &slopes[k])
                     slopes[k] = -slopes[k]
                     bend = fabs(slopes[k]) * fmax(1 - fabs(slopes[k]), 2.3e-16)
                 elif SomeTerm is Squared:
@@ -559,5 +591,6 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
                     model.slope_view[i + k], model.bend[i + k] = s * slopes[k], s * bend
                 else:
                     model.slope_view[i + k] = model.bend[i + k] = 0
+            total += log(odds)
             i += count
     return total
