@@ -36,6 +36,8 @@ SHARE = 0.3  # of the gap that may be left of a set before columns are looked fo
 SHARE_OF_ALL = 0.03  # ... and where all that violate are in it
 ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps at the most
 HALVINGS = 60  # of a step
+LEFT = 1e-3  # of the violations may be left by a step ...
+LEFT_RIDGE = 1e-6  # ... and with l2, whose gap they make larger the smaller l2 is
 NEAR = 0.9  # of the target: there a certificate is worth its work
 PATIENCE = 20  # rounds in which the gap has to halve
 BITS = 4  # of 2^4 examples one, to start from their solution ...
@@ -172,7 +174,7 @@ class WorkingSets:
                     break
                 if not self.trusted:
                     core.curve()
-                expected = core.solve(new, 1e-3)
+                expected = core.solve(new, LEFT_RIDGE if self.penalty.l2 > 0 else LEFT)
             else:
                 expected = core.descend(stream, new, ROUGH, SWEEPS)
             if not expected > 0:
