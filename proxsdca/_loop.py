@@ -636,6 +636,7 @@ class Run:
         self._use("working_sets")
         begun, target, nnz = sets.touched, self.plan.target, max(1, self.problem.nnz)
         limit = self.plan.max_epochs * nnz
+
         def go_on() -> bool:
             return sets.touched < limit and not self._late()
 

@@ -35,6 +35,7 @@ STEPS = 20  # of Newton's method on one set, at the most
 SHARE = 0.3  # of the gap that may be left of a set before columns are looked for again ...
 SHARE_OF_ALL = 0.03  # ... and where all that violate are in it
 ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps at the most
+TRUST = 0.1  # in H, while P falls as the model does but for this part
 HALVINGS = 60  # of a step
 LEFT = 1e-3  # of the violations may be left by a step ...
 LEFT_RIDGE = 1e-6  # ... and with l2, whose gap they make larger the smaller l2 is
@@ -169,9 +170,12 @@ class WorkingSets:
         for step in range(STEPS if self.copied else 1):
             new = u.copy()
             if self.copied:
-                core.differentiate()
-                if step and self._solved(u, value, enough):
-                    break
+                if not step:  # then the look has it
+                    core.gradient = self._gradient()
+                else:
+                    core.differentiate()
+                    if self._solved(u, value, enough):
+                        break
                 if not self.trusted:
                     core.curve()
                 expected = core.solve(new, LEFT_RIDGE if self.penalty.l2 > 0 else LEFT)
@@ -201,7 +205,7 @@ class WorkingSets:
             value -= fall
             fallen += fall
             # where the loss bends as the model does, H is as good as new
-            self.trusted = quadratic or abs(fall - expected) <= 0.1 * expected
+            self.trusted = quadratic or abs(fall - expected) <= TRUST * expected
             if quadratic or not go_on():
                 break
         w[places] = u
@@ -209,6 +213,11 @@ class WorkingSets:
         if self.gap < 0.5 * self.lowest:
             self.lowest, self.rounds = self.gap, 0
         self.stuck = not fallen > 1e-15 * abs(self.objective) or self.rounds >= PATIENCE
+
+    def _gradient(self) -> np.ndarray:
+        """That of the loss along the set, where the last look was."""
+        along = self.correlations[self.chosen]
+        return np.append(along, self.core.slope.sum()) if self.problem.free else along
 
     def _solved(self, u: np.ndarray, value: float, enough: float) -> bool:
         """Whether the gap would be so small if there were no other columns."""

@@ -7,6 +7,7 @@ from .term import Term
 
 class WorkingSet:
     slope: np.ndarray
+    gradient: np.ndarray
     H: np.ndarray
     @property
     def touched(self) -> int: ...

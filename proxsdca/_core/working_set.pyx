@@ -80,7 +80,8 @@ cdef class WorkingSet:
     cdef readonly double products           # that H takes
     cdef Py_ssize_t[::1] start
     cdef int32_t[::1] place
-    cdef double[::1] values, gradient
+    cdef double[::1] values
+    cdef public double[::1] gradient
     cdef public double[:, ::1] H
     # where it is not: the derivatives of the model along its columns
     cdef double[::1] tilt, curvature        # its gradient in z, and its second derivatives
