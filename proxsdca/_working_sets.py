@@ -4,7 +4,8 @@ One product X^T alpha says which columns violate the conditions of the optimum, 
 but for roundings. Those that violate them most, beside those where w is not 0, make a set, along
 which n P is descended by Newton's method with a line search on P itself: each step minimises a
 quadratic model of the loss with the penalty as it is (`_core.working_set`). A round of this lowers
-P, and leaves nothing of it to be believed: certificates are computed on everything.
+P, and leaves nothing of it to be believed: certificates are computed on everything. Of many
+examples some come first: what they ask for is near the solution, and costs a part of a pass.
 """
 
 from __future__ import annotations
