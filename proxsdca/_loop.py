@@ -639,17 +639,22 @@ class Run:
         self._use("working_sets")
         begun, target, nnz = sets.touched, self.plan.target, max(1, self.problem.nnz)
         limit = self.plan.max_epochs * nnz
-        if self.problem.free and not begun:
-            self.output.pair()  # which fits the intercept
+
+        def go_on() -> bool:
+            return sets.touched < limit and not self._late()
+
+        if not begun:
+            if not self.warm and sets.begin(self.b, self.active, self.plan.stream, go_on):
+                self.side.load(self.b, self.v)
+                sets.products += nnz
+            if self.problem.free:
+                self.output.pair()  # which fits the intercept
         primal, gap = sets.look(self.b, self.v)
         level = target.level(primal)
         self.progress.estimate(self.epochs, gap, level, self._seconds())
         near = gap <= max(sets.near * level, 1e-15 * abs(primal))
         if not near:
-            sets.descend(
-                self.b, self.v, self.active, level, self.plan.stream,
-                lambda: sets.touched < limit and not self._late(),
-            )  # fmt: skip
+            sets.descend(self.b, self.v, self.active, level, self.plan.stream, go_on)
             self.steps += 1
         self.problem.raise_failure()
         self.touched += sets.touched - begun

@@ -4,13 +4,15 @@ One product X^T alpha says which columns violate the conditions of the optimum, 
 but for roundings. Those that violate them most, beside those where w is not 0, make a set, along
 which n P is descended by Newton's method with a line search on P itself: each step minimises a
 quadratic model of the loss with the penalty as it is (`_core.working_set`). A round of this lowers
-P, and leaves nothing of it to be believed: certificates are computed on everything.
+P, and leaves nothing of it to be believed: certificates are computed on everything. Of many
+examples some come first: what they ask for is near the solution, and costs a part of a pass.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +33,18 @@ GROWTH = 4  # times as many as w has numbers that are not 0, and these
 MOST = 512  # columns; of more the matrix is too large
 PRODUCTS = 50.0  # for the matrix, for each entry of the set; more, and epochs are faster
 STEPS = 20  # of Newton's method on one set, at the most
-SHARE = 0.3  # of the gap that may be left of a set before columns are looked for again
+SHARE = 0.3  # of the gap that may be left of a set before columns are looked for again ...
+SHARE_OF_ALL = 0.03  # ... and where all that violate are in it
 ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps at the most
+TRUST = 0.1  # in H, while P falls as the model does but for this part
 HALVINGS = 60  # of a step
+LEFT = 1e-3  # of the violations may be left by a step ...
+LEFT_RIDGE = 1e-6  # ... and with l2, whose gap they make larger the smaller l2 is
 NEAR = 0.9  # of the target: there a certificate is worth its work
 PATIENCE = 20  # rounds in which the gap has to halve
+BITS = 4  # of 2^4 examples one, to start from their solution ...
+ENOUGH = 8  # ... where that leaves so many for each column
+SAMPLE_GAP = 1e-3  # ... known to this relative gap
 LEAST = 6  # passes over X that are worth beginning with
 KEPT: dict[str, Callable[[Any], Any]] = {
     "near": float, "products": index, "lowest": float, "rounds": index,
@@ -60,7 +69,7 @@ class WorkingSets:
     ) -> None:
         self.offset = problem.target if residual else None
         target = np.zeros(problem.n) if residual else problem.target
-        self.problem, self.penalty = problem, penalty
+        self.problem, self.penalty, self.l1_weights = problem, penalty, l1_weights
         self.threshold = penalty.l1 * l1_weights
         self.core = WorkingSet(
             problem.storage, problem.loss, target, problem.weight, penalty, l1_weights,
@@ -70,9 +79,43 @@ class WorkingSets:
         self.chosen: np.ndarray | None = None
         self.loss: float | None = None  # where the core has it at the margins as they are
         self.copied = self.trusted = False
+        self.all = False  # whether all columns that violate are in the set
         self.near = NEAR
         self.lowest, self.rounds = math.inf, 0  # the gap when it last halved, and rounds since
         self.stuck = False
+
+    def begin(
+        self, w: np.ndarray, active: np.ndarray, stream: Stream, go_on: Callable[[], bool]
+    ) -> bool:
+        """Let w be what a part of the examples asks for, where they are many beside columns; says
+        whether it did."""
+        problem, step = self.problem, 1 << BITS
+        if problem.n < step * ENOUGH * problem.d:
+            return False
+        weight = None if problem.weight is None else problem.weight[::step]
+        if weight is not None:
+            if not weight.sum() > 0:
+                return False
+            weight = weight * (len(weight) / weight.sum())
+        target = np.ascontiguousarray(problem.target[::step])
+        some = replace(problem, storage=problem.storage.thin(BITS), target=target, weight=weight)
+        self.products += problem.nnz
+        share = some.n / problem.n
+        few = WorkingSets(
+            some, Penalty(share * self.penalty.l1, share * self.penalty.l2), self.l1_weights,
+            self.offset is not None,
+        )  # fmt: skip
+        u = np.zeros(problem.length)
+        z = np.zeros(some.n) if self.offset is None else -target
+        for _ in range(PATIENCE):
+            primal, gap = few.look(u, z)
+            level = SAMPLE_GAP * abs(primal)
+            if gap <= level or few.stuck or not go_on():
+                break
+            few.descend(u, z, active, level, stream, go_on)
+        self.products += few.touched
+        w[:] = u
+        return True
 
     @property
     def touched(self) -> int:
@@ -93,7 +136,10 @@ class WorkingSets:
         else:
             peak = float((size / self.threshold).max())
             shrink = 1 / max(1.0, peak)
-        dual = -core.conjugates(shrink) - penalty_conjugate
+        if shrink < 1 or self.offset is not None:
+            dual = -core.conjugates(shrink) - penalty_conjugate
+        else:  # phi*(phi'(z)) = z phi'(z) - phi(z)
+            dual = loss - product(z, core.slope) - penalty_conjugate
         if self.offset is not None:  # phi*(-b) = b^2 / 2 - y b
             dual -= shrink * product(self.offset, core.slope)
         self.objective = loss + penalty
@@ -117,15 +163,23 @@ class WorkingSets:
         self.products += self.problem.storage.nnz
         places = self._take(self._chosen(w, active))
         quadratic = isinstance(self.problem.loss, Squared)
-        enough = max(SHARE * self.gap, 0.1 * level * n)
+        share = SHARE_OF_ALL if self.all else SHARE
+        enough = max(share * self.gap, 0.5 * level * n)
         fallen = 0.0
         u = w[places]
         value = self.loss + core.penalties(u)
-        for _ in range(STEPS if self.copied else 1):
+        for step in range(STEPS if self.copied else 1):
             new = u.copy()
             if self.copied:
-                core.model(not self.trusted)
-                expected = core.solve(new, 1e-3)
+                if not step:  # then the look has it
+                    core.gradient = self._gradient()
+                else:
+                    core.differentiate()
+                    if self._solved(u, value, enough):
+                        break
+                if not self.trusted:
+                    core.curve()
+                expected = core.solve(new, LEFT_RIDGE if self.penalty.l2 > 0 else LEFT)
             else:
                 expected = core.descend(stream, new, ROUGH, SWEEPS)
             if not expected > 0:
@@ -152,14 +206,26 @@ class WorkingSets:
             value -= fall
             fallen += fall
             # where the loss bends as the model does, H is as good as new
-            self.trusted = quadratic or abs(fall - expected) <= 0.1 * expected
-            if quadratic or fall <= enough or not go_on():
+            self.trusted = quadratic or abs(fall - expected) <= TRUST * expected
+            if quadratic or not go_on():
                 break
         w[places] = u
         self.rounds += 1
         if self.gap < 0.5 * self.lowest:
             self.lowest, self.rounds = self.gap, 0
         self.stuck = not fallen > 1e-15 * abs(self.objective) or self.rounds >= PATIENCE
+
+    def _gradient(self) -> np.ndarray:
+        """That of the loss along the set, where the last look was."""
+        along = self.correlations[self.chosen]
+        return np.append(along, self.core.slope.sum()) if self.problem.free else along
+
+    def _solved(self, u: np.ndarray, value: float, enough: float) -> bool:
+        """Whether the gap would be so small if there were no other columns."""
+        gap, peak = self.core.gap(u)
+        if peak > 1 and gap <= enough:
+            gap = value + self.core.conjugates(1 / peak)
+        return gap <= enough
 
     def _take(self, chosen: np.ndarray) -> np.ndarray:
         """Make a set of these columns, or keep one that has them; where in w its numbers are."""
@@ -186,10 +252,12 @@ class WorkingSets:
         over[~active] = -np.inf
         kept = int(np.count_nonzero(over == np.inf))
         found = np.flatnonzero(over > 0)
+        self.all = True
         if kept > MOST // 2:  # of so many columns all are taken that matter
             return found
         most = min(max(FIRST, GROWTH * kept), MOST)
         if len(found) > most:
+            self.all = False
             found = np.sort(found[np.argsort(-over[found], kind="stable")[:most]])
         return found
 

@@ -557,7 +557,7 @@ def test_forged_states_are_refused_or_harmless(name, tmp_path, campaign, monkeyp
     case, how = FORGED[name]
     how = {"tol": 1e-6, "max_epochs": 20, **how}
     path, forged = tmp_path / "state", tmp_path / "forged"
-    crash(path, case, 2 if name == "working sets" else 25, **how)
+    crash(path, case, 1 if name == "working sets" else 25, **how)
     value = _container.load(path, _checkpoint._no_object).value
     rng = random.Random(1)
     cases = [(place, new) for place in paths_of(value["state"]) for new in FORGERIES]

@@ -7,7 +7,8 @@ from scipy import sparse
 
 import proxsdca
 from proxsdca._loop import Run
-from proxsdca._working_sets import FIRST, MOST, WorkingSets
+from proxsdca._validate import rows
+from proxsdca._working_sets import BITS, FIRST, MOST, WorkingSets
 
 LOSSES = ["squared", "logistic", "squared_hinge", "smooth_hinge", "huber", own.Expectile(0.3)]
 
@@ -255,3 +256,73 @@ def test_which_side_elastic_nets_are_solved_on(how, side):
     how = {"loss": "logistic", "reg": "l1l2", "lam": 0.01, "sigma": 0.01, **how}
     for data_like in (X, X.tocsr(), X.toarray("C"), np.asfortranarray(X.toarray())):
         assert proxsdca.solve(data_like, y, **how).side == side
+
+
+@pytest.mark.parametrize("kind", ["csc", "float32", "int64", "dense", "strided", "repeated"])
+@pytest.mark.parametrize("n", [1, 63, 64, 65])
+def test_thinned_columns(kind, n):
+    """Every 2^bits-th example, whatever the storage."""
+    rng = np.random.default_rng(0)
+    X = sparse.random(n, 300, 0.3, "csc", random_state=rng, data_rvs=rng.standard_normal)
+    if kind == "dense":
+        X = np.asfortranarray(X.toarray())
+    elif kind == "strided":
+        X = X.toarray("C")
+    elif kind == "repeated":
+        X = sparse.csc_array((np.ones(600), np.zeros(600, np.int32), 2 * np.arange(301)), (n, 300))
+    elif kind == "float32":
+        X = X.astype(np.float32)
+    elif kind == "int64":
+        X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    columns = rows(X, True)
+    w = rng.normal(size=300)
+    for bits in (0, 4, 7):
+        some = columns.thin(bits)
+        assert (some.n, some.d) == (300, len(range(0, n, 1 << bits)))
+        np.testing.assert_allclose(some.rmatvec(w), (X @ w)[:: 1 << bits], 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reg", ["l1", "l1l2"])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_of_many_examples_some_come_first(loss, reg, weighted, intercept, monkeypatch):
+    X, y = data(loss, n=3000, d=20)
+    how = {"loss": loss, "reg": reg, "fit_intercept": intercept, "sigma": 0.01}
+    if reg == "l1l2":
+        how["lam"] = 0.01
+    if weighted:
+        how["sample_weight"] = np.arange(len(y)) % 5
+    begun, begin = [], WorkingSets.begin
+    monkeypatch.setattr(WorkingSets, "begin", lambda *a: begun.append(begin(*a)) or begun[-1])
+    sets, plain = both(X, y, **how)
+    assert begun == [True]
+    assert within(sets, plain)
+
+
+def test_a_sample_saves_passes(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(12_000, 60)) @ (np.eye(60) + 0.1))  # correlated
+    y = X[:, 0] - X[:, 1] + X[:, 2:20] @ rng.normal(size=18) + rng.normal(size=len(X))
+    sigma = 0.01 * proxsdca.sigma_max(X, y)
+    how = {"loss": "squared", "reg": "l1", "sigma": sigma, "tol": 1e-4}
+    first = proxsdca.solve(X, y, **how)
+    monkeypatch.setattr(WorkingSets, "begin", lambda *state: False)
+    without = proxsdca.solve(X, y, **how)
+    assert within(first, without)
+    assert first.touched < 0.8 * without.touched
+
+
+def test_examples_that_say_nothing_of_the_others():
+    """The sample is all zeros, of weight 0, or of one class."""
+    X, y = data("logistic", n=3000, d=20)
+    step = 1 << BITS
+    weight = np.ones(len(y))
+    weight[::step] = 0
+    empty, shifted = X.tolil(), np.where(np.arange(len(y)) % step == 0, 1.0, y)
+    empty[::step] = 0
+    how = {"loss": "logistic", "reg": "l1", "sigma": 0.003}
+    for case in ({"sample_weight": weight}, {"fit_intercept": True}):
+        for matrix, target in ((X, y), (empty.tocsc(), y), (X, shifted)):
+            sets, plain = both(matrix, target, **how, **case)
+            assert within(sets, plain)

@@ -165,9 +165,14 @@ cdef class Logistic(Loss):
         return -y * (e if y * z > 0 else 1.0) / (1 + e)
 
     cdef inline double response(self, double y, double z, double* b) noexcept nogil:
-        cdef double t = y * z, e = exp(-fabs(t))        # which serves both
+        cdef double t = y * z
+        return log1p(self.odds(y, z, b)) - (0.0 if t > 0 else t)
+
+    cdef inline double odds(self, double y, double z, double* b) noexcept nogil:
+        """exp(-|y z|), which serves phi and its derivative."""
+        cdef double t = y * z, e = exp(-fabs(t))
         b[0] = y * (e if t > 0 else 1.0) / (1 + e)
-        return log1p(e) - (0.0 if t > 0 else t)
+        return e
 
     cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
         # With t = y b' = sigmoid(u), u is the root of the increasing function

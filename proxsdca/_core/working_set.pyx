@@ -13,7 +13,7 @@ without an evaluation of phi'.  An intercept is one more column, of ones and wit
 
 import numpy as np
 
-from libc.math cimport fabs, fmax, fmin, isnan
+from libc.math cimport fabs, fmax, fmin, isnan, log
 from libc.stdint cimport int32_t
 
 from .columns cimport Penalty
@@ -37,8 +37,8 @@ cdef extern from *:
     const double RIDGE "PROXSDCA_RIDGE"             # of H, as a part of its largest entry
 
 cdef enum:
-    SWEEPS = 5          # along one column after the other, between two steps along all of them
-    TURNS = 100         # of both together
+    SWEEPS = 5          # along one column after the other, between two looks at what is left
+    TURNS = 100         # of steps along all of them together
 
 
 ctypedef fused SomeTerm:
@@ -80,7 +80,8 @@ cdef class WorkingSet:
     cdef readonly double products           # that H takes
     cdef Py_ssize_t[::1] start
     cdef int32_t[::1] place
-    cdef double[::1] values, gradient
+    cdef double[::1] values
+    cdef public double[::1] gradient
     cdef public double[:, ::1] H
     # where it is not: the derivatives of the model along its columns
     cdef double[::1] tilt, curvature        # its gradient in z, and its second derivatives
@@ -174,46 +175,73 @@ cdef class WorkingSet:
         self.touched += self.entries
         return True
 
-    def model(self, bint bent):
-        """Take the gradient of the model, and H, where phi'' has changed."""
-        cdef Py_ssize_t i, a, b, first, stop, j, k, unseen = 0, size = self.size
+    def differentiate(self):
+        """Take the gradient of the model."""
+        cdef Py_ssize_t i, a, unseen = 0
         cdef double t
         cdef double* g
-        cdef double* H
-        self.gradient = np.zeros(size)
+        self.gradient = np.zeros(self.size)
         g = &self.gradient[0]
-        if bent:
-            self.H = np.zeros((size, size))
+        with nogil:
+            for i in range(self.slope_view.shape[0]):
+                t = self.slope_view[i]
+                for a in range(self.start[i], self.start[i + 1]):
+                    g[self.place[a]] += t * self.values[a]
+                unseen += self.start[i + 1] - self.start[i]
+                if unseen > PATIENCE:
+                    unseen = 0
+                    poll()
+        self.touched += self.entries
+
+    def curve(self):
+        """Make H, where phi'' has changed."""
+        cdef Py_ssize_t i, a, b, first, stop, j, k, unseen = 0, size = self.size
+        cdef double t
+        cdef double* H
+        self.H = np.zeros((size, size))
         H = &self.H[0, 0]
         with nogil:
             for i in range(self.slope_view.shape[0]):
                 first, stop = self.start[i], self.start[i + 1]
-                t = self.slope_view[i]
                 for a in range(first, stop):
-                    g[self.place[a]] += t * self.values[a]
-                if bent:
-                    for a in range(first, stop):
-                        j = self.place[a] * size
-                        t = self.bend[i] * self.values[a]
-                        for b in range(first, a + 1):
-                            H[j + self.place[b]] += t * self.values[b]
-                    unseen += (stop - first) * (stop - first)
-                unseen += stop - first
+                    j = self.place[a] * size
+                    t = self.bend[i] * self.values[a]
+                    for b in range(first, a + 1):
+                        H[j + self.place[b]] += t * self.values[b]
+                unseen += (stop - first) * (stop - first)
                 if unseen > PATIENCE:
                     unseen = 0
                     poll()
-            if bent:
-                for j in range(size):
-                    for k in range(j):
-                        H[k * size + j] = H[j * size + k]
-        self.touched += self.entries + (<Py_ssize_t>(0.5 * self.products) if bent else 0)
+            for j in range(size):
+                for k in range(j):
+                    H[k * size + j] = H[j * size + k]
+        self.touched += <Py_ssize_t>(0.5 * self.products)
+
+    def gap(self, const double[::1] u):
+        """About what n (P - D) would be if there were no other columns, by the gradient.
+
+        Returns also what alpha is to be divided by to be feasible. Where that is 1 the gap is
+        exact; else it is a lower bound, as phi* is convex.
+        """
+        cdef Py_ssize_t j
+        cdef double inner = 0, peak = 1, over, others = 0
+        for j in range(self.size):
+            inner += u[j] * self.gradient[j]
+            over = fabs(self.gradient[j]) - self.threshold[j]
+            if j == self.chosen.shape[0]:
+                others += fabs(over)
+            elif over > 0 and self.ridge[j] > 0:
+                others += 0.5 * over * over / self.ridge[j]
+            elif over > 0:
+                peak = fmax(peak, fabs(self.gradient[j]) / self.threshold[j])
+        return self.penalties(u) + inner / peak + others, peak
 
     def solve(self, double[::1] u, double accuracy):
         """Minimise the model from u on, until a part of the first violation is left.
 
         Returns by how much the model has fallen.
         """
-        cdef Py_ssize_t size = self.size, j
+        cdef Py_ssize_t size = self.size, j, sweeps = 0, turns = 0
         cdef double first = 0, left, enough, largest = 0, least = 0
         cdef double[::1] tilt = np.array(self.gradient), old = np.array(u)
         cdef double[::1] room = np.empty(size * size + size)
@@ -225,15 +253,19 @@ cdef class WorkingSet:
                 largest = fmax(largest, self.H[j, j] + self.ridge[j])
                 least = fmax(least, self.threshold[j])
             enough = fmax(accuracy * first, 1e-13 * least)
-            for _ in range(TURNS):
+            while turns < TURNS:
                 self.visit_all(u, tilt)
+                sweeps += SWEEPS
                 left = 0
                 for j in range(size):
                     left = fmax(left, self.violation(j, u[j], tilt[j]))
                 if left <= enough:
                     break
-                while self.newton_step(u, tilt, RIDGE * largest, room, support):
-                    poll()
+                # once sweeps have cost what a factor does
+                if sweeps >= self.support(u, support) / 6:
+                    sweeps, turns = 0, turns + 1
+                    while self.newton_step(u, tilt, RIDGE * largest, room, support):
+                        poll()
                 poll()
             # p^T (gradient + H p / 2), and tilt = gradient + H p
             for j in range(size):
@@ -257,20 +289,25 @@ cdef class WorkingSet:
             for k in range(self.size):
                 tilt[k] += move * self.H[j, k]
 
+    cdef Py_ssize_t support(self, const double[::1] u, Py_ssize_t[::1] where) noexcept nogil:
+        """How many numbers are not 0, or without a penalty; and which."""
+        cdef Py_ssize_t count = 0, j
+        for j in range(self.size):
+            if u[j] != 0 or self.threshold[j] == 0:
+                where[count] = j
+                count += 1
+        return count
+
     cdef bint newton_step(self, double[::1] u, double[::1] tilt, double ridge, double[::1] room,
                           Py_ssize_t[::1] support) noexcept nogil:
         """Minimise the model over what is not 0, as far as the first of it that becomes 0.
 
         Returns whether there was one: then less is left, for another step.
         """
-        cdef Py_ssize_t count = 0, j, k, stop = -1
+        cdef Py_ssize_t count = self.support(u, support), j, k, stop = -1
         cdef double* factor = &room[0]
         cdef double* step = factor + self.size * self.size
         cdef double t = 1
-        for j in range(self.size):
-            if u[j] != 0 or self.threshold[j] == 0:
-                support[count] = j
-                count += 1
         for j in range(count):
             for k in range(j + 1):
                 factor[j * count + k] = self.H[support[j], support[k]]
@@ -510,7 +547,7 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
     cdef double losses[LOSSES]
     cdef double slopes[LOSSES]
     cdef double further[LOSSES]
-    cdef double total = 0, s = 1, bend, most = 1 / term.gamma
+    cdef double total = 0, s = 1, bend, most = 1 / term.gamma, odds
     cdef Py_ssize_t n = z.shape[0], i = 0, k, count
     cdef const double* y
     cdef bint unknown
@@ -518,6 +555,7 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
         while i < n:
             count = min(n - i, LOSSES)
             y = &model.target[i]
+            odds = 1
             if SomeTerm is Term:
                 term.phis(count, y, &z[i], losses)
                 term.phi_slopes(count, y, &z[i], slopes)
@@ -531,7 +569,11 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
                     losses[k] = term.phi(y[k], z[i + k])
                     slopes[k] = term.phi_slope(y[k], z[i + k])
                 if SomeTerm is Logistic:
-                    losses[k] = term.response(y[k], z[i + k], &slopes[k])
+                    if model.weight is None:    # then one logarithm does for all
+                        odds *= 1 + term.odds(y[k], z[i + k], &slopes[k])
+                        losses[k] = fmax(0, -y[k] * z[i + k])
+                    else:
+                        losses[k] = term.response(y[k], z[i + k], &slopes[k])
                     slopes[k] = -slopes[k]
                     bend = fabs(slopes[k]) * fmax(1 - fabs(slopes[k]), 2.3e-16)
                 elif SomeTerm is Squared:
@@ -550,5 +592,6 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
                     model.slope_view[i + k], model.bend[i + k] = s * slopes[k], s * bend
                 else:
                     model.slope_view[i + k] = model.bend[i + k] = 0
+            total += log(odds)
             i += count
     return total
