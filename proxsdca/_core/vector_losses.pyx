@@ -12,19 +12,19 @@ import numpy as np
 from libc.float cimport DBL_MIN
 from libc.math cimport INFINITY, exp, fabs, fmax, fmin, log
 
-from .blocks cimport total
+from .blocks cimport total as total_of
 from .equations cimport inner
-from .exps cimport exp_each, log_each
 from .losses cimport clip, wright_omega, xlogx
 from .losses import OPTIONS
 from .block_step cimport Block, block_step
 from .sums cimport EVALUATION, UNIT, Sum, add, result
+from .wide cimport exp_each, log_each
 
 
 cdef extern from *:
     """
     /* The part of a step on a softmax example that may be missed. */
-    #define PROXSDCA_LEFT 1e-3
+    #define PROXSDCA_LEFT 3e-3
     """
     const double LEFT "PROXSDCA_LEFT"
 
@@ -448,10 +448,8 @@ cdef class Softmax(VectorLoss):
     cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
                     Py_ssize_t k) noexcept nogil:
         cdef Sum total = Sum(0, 0, 0, 0)
-        cdef double peak = z[0]
+        cdef double peak = top_of(z, k)
         cdef Py_ssize_t j
-        for j in range(1, k):
-            peak = fmax(peak, z[j])
         for j in range(k):
             add(&total, exp(z[j] - peak))
         return log(result(&total)) + (peak - z[y])
@@ -477,7 +475,7 @@ cdef class Softmax(VectorLoss):
         for j in range(k):
             beta[j] = z[j] - peak
         exp_each(beta, beta, k)
-        sum = total(beta, k)
+        sum = total_of(beta, k)
         for j in range(k):
             beta[j] /= sum
 
@@ -507,7 +505,7 @@ cdef class Softmax(VectorLoss):
                 new[j] = 0.5 * (new[j] + beta[j])
             if not least_of(new, k) > 1e-300:
                 return False
-        sum = total(new, k)
+        sum = total_of(new, k)
         log_each(new, log_new, k)
         for _ in range(20):
             for j in range(k):
@@ -526,11 +524,11 @@ cdef class Softmax(VectorLoss):
             square = inner(new, stiff, k)
             exp_each(log_new, new, k)
             square += inner(new, stiff, k)
-            sum = total(new, k)
+            sum = total_of(new, k)
             for j in range(k):
                 stiff[j] = fabs(new[j] - beta[j])
             # what is left after a step of Newton's is of the order of its square
-            if longest < 2 and (square <= LEFT * total(stiff, k) or square <= 1e-24):
+            if longest < 2 and (square <= LEFT * total_of(stiff, k) or square <= 1e-24):
                 for j in range(k):
                     new[j] /= sum
                 return True
@@ -610,10 +608,8 @@ cdef class Softmax(VectorLoss):
     cdef double bounded_phi(self, Py_ssize_t y, const double* delta, const double* z,
                             Py_ssize_t k, double* error) noexcept nogil:
         cdef Sum total = Sum(0, 0, 0, 0)
-        cdef double peak = z[0], spread = 0, x
+        cdef double peak = top_of(z, k), spread = 0, x
         cdef Py_ssize_t j
-        for j in range(1, k):
-            peak = fmax(peak, z[j])
         for j in range(k):
             x = exp(z[j] - peak)
             add(&total, x)

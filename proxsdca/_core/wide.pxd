@@ -1,12 +1,13 @@
-# exp and log of many numbers at once, to about two units in the last place: for steps, which need
-# no more, and not for certificates, whose bounds are derived for the functions of libm.
+# Loops over many numbers that are nothing to each other, so that the compiler works on several side
+# by side, on as many as the machine has room for.  They have neither calls nor branches; no two
+# numbers are added up and no product is fused with a sum, so that the bits are the same everywhere.
 #
-# The loops have neither calls nor branches, so that the compiler works on several numbers side by
-# side, on as many as the machine has room for.  Nothing is added up across numbers and no product
-# is fused with a sum, so that the bits are the same everywhere.
+# exp and log are good to about two units in the last place: for steps, which need no more, and not
+# for certificates, whose bounds are derived for the functions of libm.
 
 cdef extern from *:
     """
+    #include <math.h>
     #include <stddef.h>
     #include <stdint.h>
     #include <string.h>
@@ -68,6 +69,45 @@ cdef extern from *:
                 2 * s + (2 * s * t * p + e * 0x1.a39ef35793c76p-33));
         }
     }
+
+    /* `tally` of x y_c for every class c, with carries and sizes in vectors of their own. */
+    static inline void proxsdca_tally_row(double x, const double* restrict y, ptrdiff_t k,
+        double* restrict total, double* restrict carry, double* restrict size)
+    {
+        for (ptrdiff_t c = 0; c < k; c++) {
+            double p = x * y[c], old = total[c], t = old + p, z = t - old;
+            carry[c] += (old - (t - z)) + (p - z);
+            size[c] += fabs(p);
+            total[c] = t;
+        }
+    }
+
+    /* The row w_j of every entry x_j, times that, to k sums. */
+    PROXSDCA_WIDE static void proxsdca_tally_in(
+        const double* x, const ptrdiff_t* columns, ptrdiff_t count, const double* w, ptrdiff_t k,
+        double* total, double* carry, double* size)
+    {
+        for (ptrdiff_t e = 0; e < count; e++)
+            proxsdca_tally_row(x[e], w + k * columns[e], k, total, carry, size);
+    }
+
+    /* a, times every entry x_j, to the k sums of column j: first come their totals, then their
+       carries, then their sizes. */
+    PROXSDCA_WIDE static void proxsdca_tally_out(
+        const double* x, const ptrdiff_t* columns, ptrdiff_t count, const double* a, ptrdiff_t k,
+        double* sums)
+    {
+        for (ptrdiff_t e = 0; e < count; e++) {
+            double* to = sums + 3 * k * columns[e];
+            proxsdca_tally_row(x[e], a, k, to, to + k, to + 2 * k);
+        }
+    }
     """
     void exp_each "proxsdca_exp_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
     void log_each "proxsdca_log_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
+    void tally_in "proxsdca_tally_in"(
+        const double* x, const Py_ssize_t* columns, Py_ssize_t count, const double* w,
+        Py_ssize_t k, double* total, double* carry, double* size) noexcept nogil
+    void tally_out "proxsdca_tally_out"(
+        const double* x, const Py_ssize_t* columns, Py_ssize_t count, const double* a,
+        Py_ssize_t k, double* sums) noexcept nogil
