@@ -28,6 +28,10 @@ from .losses import Logistic
 MOST_ENTRIES = 10_000_000  # margins, which are kept for line searches
 STEPS = 12  # of Newton's method for one proximal step; more say that it was too long
 SAMPLE_CURVATURE = 10.0  # ... with so much regularisation that |x|^2 / (lam n) is no larger
+# Of the curvature of a single example, what a first proximal step has; and of the gap of all, what
+# a proximal step may leave in its own: for losses of one margin, and of several.
+START, NEAR = 0.1, 0.1
+START_BLOCKS, NEAR_BLOCKS = 0.03, 0.3
 LOOSE = 0.5  # how accurate a step is at the least, in parts of the gradient, ...
 TIGHT = 0.5  # ... or so many times the square root of the relative gap
 WIDER = 2.0  # times as far the model is trusted after a step as long as that
@@ -218,9 +222,12 @@ class Ascent:
         self._found: tuple[float, float, float] | None = None  # the response that there is
         self.w = self._point(alpha) if w is None else w.copy()
         self.best_w, self.primal = self.w.copy(), math.inf
-        # the curvature of a single example's step, of which a tenth is easy for all together
+        # the curvature of a single example's step, of which a part is easy for all together
         q = float(problem.norms_sq(problem.map).mean()) / (problem.lam * problem.n)
-        self._mu = 0.0 if problem.loss.gamma > 0 else 0.1 * q
+        blocks = isinstance(core, Newton)
+        self._near = NEAR_BLOCKS if blocks else NEAR
+        start = START_BLOCKS if blocks else START
+        self._mu = 0.0 if problem.loss.gamma > 0 else start * q
         self._failures = 0
         self.core.margins(self.w, self._z)
 
@@ -281,7 +288,7 @@ class Ascent:
                 self._best, self._next = response, self._best
             self._v -= self.w
             inner_gap = 0.5 * lam * product(self._v, self._v)  # of the proximal step itself
-            near = inner_gap <= 0.1 * (primal - dual - inner_gap) and dual >= self.dual
+            near = inner_gap <= self._near * (primal - dual - inner_gap) and dual >= self.dual
             done = self.gap <= level(self.primal) or (mu > 0 and near)
             if done or steps == STEPS or left < LEAST:
                 break

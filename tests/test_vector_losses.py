@@ -279,3 +279,19 @@ def test_public_methods_refuse_what_would_be_read_beyond_its_end():
             loss.step(np.zeros(3), np.zeros(2), 0, 1.0)
     with pytest.raises(ValueError, match=r"cost has shape \(2, 2\), \(3, 3\)"):
         losses(2)[1].value(np.zeros((1, 3)), [0])
+
+
+def test_softmaxs_own_exponentials_and_logarithms_are_good_to_a_few_units():
+    """Through `subgradient`, which is exp alone, and through steps that undo log by exp."""
+    for spread in (1e-3, 1.0, 30.0, 700.0, 5000.0):
+        z = np.random.default_rng(7).uniform(-spread, 0, (200, 7))
+        z[:, 3] = 0
+        beta = Softmax().subgradient(z, np.full(200, 3)) + unit(7, 3)
+        expected = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        assert np.abs(beta - expected).max() <= 1e-15
+        far = z[:, 0] > -700
+        assert np.allclose(beta[far, 0], expected[far, 0], rtol=5e-15, atol=0)
+    for size in (1e-12, 1e-6, 0.1):  # nothing is to be gained where beta is what m asks for
+        beta = np.array([size, 0.3 - size, 0.7])
+        kept = unit(3, 2) - Softmax().step(unit(3, 2) - beta, np.log(beta), 2, 1.0)
+        assert np.allclose(kept, beta, rtol=5e-15, atol=1e-16)

@@ -29,7 +29,7 @@ cdef enum:
     SOON = 4            # examples
     INNER = 50          # steps of the inner solve for each class, at the most
     WIDE = 64           # classes, beyond which alpha is kept compact
-    ROOMS = 9           # vectors of k numbers that a visit needs
+    ROOMS = 10          # vectors of k numbers that a visit needs
 
 
 cdef class BlockEpoch(Loop):
@@ -76,6 +76,12 @@ cdef class BlockEpoch(Loop):
         square = k * k if self.explicit and option == OPTION_I else 1
         self.gram, self.dense = np.zeros(square), np.zeros(rows.d if self.explicit else 1)
         Loop.__init__(self, map, v, scale, q_R, option, virtual, bias, bias_scale)
+
+    def forget(self, Py_ssize_t visits=0):
+        """As in `Loop`; k logarithms and exponentials are for every eighth visit at the most."""
+        Loop.forget(self, visits)
+        if self.mask:
+            self.mask = 7
 
     def record(self):
         """From here on, sum the iterates w and alpha."""
@@ -336,14 +342,15 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     cdef bint kept = True
     cdef Block b
     cdef double* rooms = &state.rooms[0]
-    cdef double* change = rooms + 6 * widest
-    cdef Py_ssize_t* moved = <Py_ssize_t*>(rooms + 8 * widest)
+    cdef double* change = rooms + 7 * widest
+    cdef Py_ssize_t* moved = <Py_ssize_t*>(rooms + 9 * widest)
     b.beta, b.m, b.new, b.u, b.room = (rooms, rooms + widest, rooms + 2 * widest,
                                        rooms + 3 * widest, rooms + 4 * widest)
     with nogil:
         for t in range(count):
             if t + SOON < count and not explicit:
                 prefetch_row(rows, order[t + SOON])
+                duals.prefetch(order[t + SOON])
                 if t + 2 * SOON < count:
                     prefetch_start(rows, order[t + 2 * SOON])
             if record != NULL and AnyMap not in SeparableMap:

@@ -9,6 +9,7 @@ the rounding of the sum, of the weights and that excess.
 import numpy as np
 
 from libc.math cimport fabs, fmax
+from libc.string cimport memcpy
 
 from .duals cimport Duals
 from .map cimport Map
@@ -20,6 +21,7 @@ from .rows cimport BLOCK, Rows
 from .signals cimport PATIENCE, poll
 from .sums cimport UNIT, Sum, Tally, add, result, rounding, tally
 from .vector_losses cimport VectorLoss
+from .wide cimport tally_in, tally_out
 
 
 cdef extern from *:
@@ -130,7 +132,8 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
                     unseen = 0
                     poll()
             else:
-                block_pass(storage, i, &w[0], k, a, active, tallies, z, carry, size, eta, &unseen)
+                block_pass(storage, i, &w[0], k, a, active, &sums[0, 0], z, carry, size, eta,
+                           &unseen)
             if s == 0:
                 continue
             if beta is not None:
@@ -153,6 +156,8 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
             add(&conjugates, s * term.bounded_omega(y, delta, a, k, off, &error))
             error_conjugate += s * (error + (k + 4) * eta)
             ones[y] = 1
+        if not explicit:
+            interleave(sums, widest, &rooms[0])
         close_sums(summands_of(storage), touched, sums, eta)
         v = values_of(touched, sums)
         scale_by(v, touched.shape[0], 1 / (lam * n), worst_off / UNIT, eta)
@@ -171,43 +176,40 @@ cdef inline double mean(Sum* sum, Py_ssize_t n, double error_sum, double eta,
     return total / n
 
 
-cdef inline void some_products(const double* values, const Py_ssize_t* columns, Py_ssize_t count,
-                               const double* w, Py_ssize_t k, Py_ssize_t c, int lanes, double* z,
-                               double* carry, double* size) noexcept nogil:
-    """Add up values_e w[columns_e, c ... c + lanes - 1], with carries; lanes <= 4."""
-    cdef double total[4]
-    cdef double lost[4]
-    cdef double reach[4]
-    cdef double x, p, t, q
-    cdef const double* row
-    cdef Py_ssize_t e
-    cdef int lane
-    for lane in range(lanes):
-        total[lane], lost[lane], reach[lane] = z[c + lane], carry[c + lane], size[c + lane]
-    for e in range(count):
-        x = values[e]
-        row = w + columns[e] * k + c
-        for lane in range(lanes):
-            p = x * row[lane]
-            t = total[lane] + p
-            q = t - total[lane]
-            lost[lane] += (total[lane] - (t - q)) + (p - q)
-            total[lane] = t
-            reach[lane] += fabs(p)
-    for lane in range(lanes):
-        z[c + lane], carry[c + lane], size[c + lane] = total[lane], lost[lane], reach[lane]
+cdef inline void add_to(double* total, Py_ssize_t k, double x) noexcept nogil:
+    """`tally` where the carry and the size are k numbers apart."""
+    cdef Tally sum = Tally(total[0], total[k], total[2 * k])
+    tally(&sum, x)
+    total[0], total[k], total[2 * k] = sum.total, sum.carry, sum.size
+
+
+cdef int interleave(double[:, ::1] sums, Py_ssize_t k, double* room) except -1 nogil:
+    """Each total beside its carry and its size, for k classes of a column after the other."""
+    cdef double* part
+    cdef Py_ssize_t j, c, unseen = 0
+    for j in range(sums.shape[0] // k):
+        part = &sums[j * k, 0]
+        memcpy(room, part, 3 * k * sizeof(double))
+        for c in range(k):
+            part[3 * c], part[3 * c + 1], part[3 * c + 2] = (room[c], room[k + c],
+                                                             room[2 * k + c])
+        unseen += k
+        if unseen > PATIENCE:
+            unseen = 0
+            poll()
+    return 0
 
 
 cdef inline int block_pass(Rows storage, Py_ssize_t i, const double* w, Py_ssize_t k,
-                           const double* a, double* active, Tally* sums, double* z,
+                           const double* a, double* active, double* sums, double* z,
                            double* off, double* size, double eta,
                            Py_ssize_t* unseen) except -1 nogil:
-    """z = x_i^T w for every class, bounds on their errors, and sums += x_i a^T."""
+    """z = x_i^T w for every class, bounds on their errors, and sums += x_i a^T, which are as
+    `tally_out` has them."""
     cdef Py_ssize_t columns[BLOCK]
     cdef double values[BLOCK]
     cdef Py_ssize_t* moved = <Py_ssize_t*>active
-    cdef Py_ssize_t entry = 0, m, c, e, at, count, entries = 0, n_moved = 0
-    cdef double x
+    cdef Py_ssize_t entry = 0, m, c, e, count, entries = 0, n_moved = 0
     for c in range(k):
         z[c] = off[c] = size[c] = 0
         if a[c] != 0:
@@ -215,23 +217,13 @@ cdef inline int block_pass(Rows storage, Py_ssize_t i, const double* w, Py_ssize
             n_moved += 1
     while True:
         count = storage.read(i, entry, columns, values)
-        c = 0
-        while c + 4 <= k:
-            some_products(values, columns, count, w, k, c, 4, z, off, size)
-            c += 4
-        if k - c >= 2:
-            some_products(values, columns, count, w, k, c, 2, z, off, size)
-            c += 2
-        if k - c >= 1:
-            some_products(values, columns, count, w, k, c, 1, z, off, size)
-        for e in range(count):
-            x, at = values[e], columns[e] * k
-            if n_moved == k:
-                for c in range(k):      # side by side, as the compiler sees
-                    tally(&sums[at + c], x * a[c])
-            else:
+        tally_in(values, columns, count, w, k, z, off, size)
+        if 3 * n_moved >= k:
+            tally_out(values, columns, count, a, k, sums)
+        else:
+            for e in range(count):
                 for m in range(n_moved):
-                    tally(&sums[at + moved[m]], x * a[moved[m]])
+                    add_to(sums + 3 * k * columns[e] + moved[m], k, values[e] * a[moved[m]])
         entries += count
         entry += count
         unseen[0] += (count + 1) * k

@@ -21,7 +21,7 @@ cdef struct Block:
     double* m               # X_i^T w
     double q, q_R           # s_i |X_i|^2 / (lambda n), s_i R^2 / (lambda n)
     double* new             # the new beta
-    double* u               # room for k numbers, and for 2 k
+    double* u               # room for k numbers, and for 3 k
     double* room
 
 

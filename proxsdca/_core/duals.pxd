@@ -20,6 +20,8 @@ cdef class Duals:
 
     # Copy row i to mass, with 0 at y; how many entries are not 0 goes unsaid.
     cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil
+    # Row i will be read soon.
+    cdef void prefetch(self, Py_ssize_t i) noexcept nogil
     # Keep mass as row i, whatever stands at y; False where memory ran out.
     cdef bint write(self, Py_ssize_t i, const double* mass) noexcept nogil
     # Keep row `at` of another alpha of the same kind as row i, likewise.

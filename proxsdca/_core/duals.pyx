@@ -7,7 +7,7 @@ from libc.math cimport INFINITY, fabs
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from .rows cimport BLOCK, Rows
+from .rows cimport BLOCK, Rows, prefetch_line
 from .sums cimport Sum, add, result
 
 
@@ -30,6 +30,9 @@ cdef class Duals:
         if offsets is not None:
             self.offsets_view = offsets
         self.widest = k if k else int(np.diff(offsets).max())
+
+    cdef void prefetch(self, Py_ssize_t i) noexcept nogil:
+        pass
 
     cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil:
         pass
@@ -231,6 +234,11 @@ cdef class DenseDuals(Duals):
         super().__init__(target, k, offsets)
         self.mass = np.zeros(self.n * k if k else int(offsets[len(offsets) - 1]))
 
+    cdef void prefetch(self, Py_ssize_t i) noexcept nogil:
+        cdef Py_ssize_t first = self.first(i), j
+        for j in range(0, self.size(i), 8):
+            prefetch_line(&self.mass[first + j])
+
     cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil:
         memcpy(mass, &self.mass[self.first(i)], self.size(i) * sizeof(double))
 
@@ -261,6 +269,9 @@ cdef class CompactDuals(Duals):
     def nbytes(self):
         """The memory that alpha takes."""
         return self.n * sizeof(Span) + self.capacity * sizeof(Entry)
+
+    cdef void prefetch(self, Py_ssize_t i) noexcept nogil:
+        prefetch_line(&self.spans[i])
 
     cdef void read(self, Py_ssize_t i, double* mass) noexcept nogil:
         cdef Entry* entry = self.pool + self.spans[i].first

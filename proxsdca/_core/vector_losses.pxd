@@ -24,7 +24,7 @@ cdef class VectorLoss:
     cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
                      double* beta) noexcept nogil
     # Option I: argmin over beta' of omega(beta') - m^T beta' + q/2 |beta' - beta|_2^2, q > 0.
-    # room has 2 k numbers.
+    # room has 3 k numbers.
     cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
                    double q, Py_ssize_t k, double* new, double* room) noexcept nogil
     # Option II: argmin over s in [0, 1] of omega(beta + s z) - s m^T z + Q/2 s^2.
@@ -61,6 +61,6 @@ cdef class MulticlassHinge(VectorLoss):
 cdef class Softmax(VectorLoss):
     cdef readonly object classes
     cdef bint near(self, const double* beta, const double* m, double q, Py_ssize_t k,
-                   double* new, double* log_new) noexcept nogil
+                   double* new, double* room) noexcept nogil
     cdef void far(self, const double* beta, const double* m, double q, Py_ssize_t k,
                   double* new, double* room) noexcept nogil

@@ -12,10 +12,21 @@ import numpy as np
 from libc.float cimport DBL_MIN
 from libc.math cimport INFINITY, exp, fabs, fmax, fmin, log
 
+from .blocks cimport total as total_of
+from .equations cimport inner
 from .losses cimport clip, wright_omega, xlogx
 from .losses import OPTIONS
 from .block_step cimport Block, block_step
 from .sums cimport EVALUATION, UNIT, Sum, add, result
+from .wide cimport exp_each, log_each
+
+
+cdef extern from *:
+    """
+    /* The part of a step on a softmax example that may be missed. */
+    #define PROXSDCA_LEFT 3e-3
+    """
+    const double LEFT "PROXSDCA_LEFT"
 
 
 cdef class VectorLoss:
@@ -200,7 +211,7 @@ cdef class VectorLoss:
         cdef double[::1] margins = margins_row[0].copy()
         cdef double[::1] beta = e_y - np.asarray(alpha, float)
         cdef double[::1] delta = self._delta(k)[y].copy()
-        room = np.zeros((4, k))
+        room = np.zeros((5, k))
         cdef double[:, ::1] rooms = room
         cdef Block block
         block.y, block.k, block.delta = y, k, &delta[0]
@@ -214,6 +225,10 @@ cdef class VectorLoss:
 
 cdef inline double larger(double x, double y) noexcept nogil:
     return x if x > y else y
+
+
+cdef inline double smaller(double x, double y) noexcept nogil:
+    return x if x < y else y
 
 
 cdef inline double top_of(const double* x, Py_ssize_t k) noexcept nogil:
@@ -230,6 +245,22 @@ cdef inline double top_of(const double* x, Py_ssize_t k) noexcept nogil:
         t0 = larger(x[j], t0)
         j += 1
     return larger(larger(t0, t1), larger(t2, t3))
+
+
+cdef inline double least_of(const double* x, Py_ssize_t k) noexcept nogil:
+    """min_j x_j, likewise."""
+    cdef double t0 = x[0], t1 = x[0], t2 = x[0], t3 = x[0]
+    cdef Py_ssize_t j = 0
+    while j + 4 <= k:
+        t0 = smaller(x[j], t0)
+        t1 = smaller(x[j + 1], t1)
+        t2 = smaller(x[j + 2], t2)
+        t3 = smaller(x[j + 3], t3)
+        j += 4
+    while j < k:
+        t0 = smaller(x[j], t0)
+        j += 1
+    return smaller(smaller(t0, t1), smaller(t2, t3))
 
 
 cdef inline Py_ssize_t largest(const double* z, const double* delta, Py_ssize_t k) noexcept nogil:
@@ -417,10 +448,8 @@ cdef class Softmax(VectorLoss):
     cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
                     Py_ssize_t k) noexcept nogil:
         cdef Sum total = Sum(0, 0, 0, 0)
-        cdef double peak = z[0]
+        cdef double peak = top_of(z, k)
         cdef Py_ssize_t j
-        for j in range(1, k):
-            peak = fmax(peak, z[j])
         for j in range(k):
             add(&total, exp(z[j] - peak))
         return log(result(&total)) + (peak - z[y])
@@ -441,15 +470,14 @@ cdef class Softmax(VectorLoss):
 
     cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
                      double* beta) noexcept nogil:
-        cdef double peak = z[0], total = 0
+        cdef double peak = top_of(z, k), sum
         cdef Py_ssize_t j
-        for j in range(1, k):
-            peak = fmax(peak, z[j])
         for j in range(k):
-            beta[j] = exp(z[j] - peak)
-            total += beta[j]
+            beta[j] = z[j] - peak
+        exp_each(beta, beta, k)
+        sum = total_of(beta, k)
         for j in range(k):
-            beta[j] /= total
+            beta[j] /= sum
 
     cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
                    double q, Py_ssize_t k, double* new, double* room) noexcept nogil:
@@ -462,45 +490,47 @@ cdef class Softmax(VectorLoss):
             self.far(beta, m, q, k, new, room)
 
     cdef bint near(self, const double* beta, const double* m, double q, Py_ssize_t k,
-                   double* new, double* log_new) noexcept nogil:
-        cdef double tau, total, top, bottom, move, square, moved, longest, peak = m[0], old, part
-        cdef double* stiff = log_new + k
+                   double* new, double* room) noexcept nogil:
+        cdef double* log_new = room
+        cdef double* stiff = room + k
+        cdef double* move = room + 2 * k
+        cdef double peak = top_of(m, k), sum = 1, tau, longest, square
         cdef Py_ssize_t j
-        cdef bint inside = True
-        for j in range(k):
-            peak = larger(peak, m[j])
-            inside = inside and beta[j] > 1e-30
-        if not inside:          # start half the way from beta to what belongs to m
+        if least_of(beta, k) > 1e-30:
+            for j in range(k):
+                new[j] = beta[j]
+        else:                   # start half the way from beta to what belongs to m
             self.attain(0, NULL, m, k, new)
-        for j in range(k):
-            new[j] = beta[j] if inside else 0.5 * (new[j] + beta[j])
-            if not new[j] > 1e-300:
+            for j in range(k):
+                new[j] = 0.5 * (new[j] + beta[j])
+            if not least_of(new, k) > 1e-300:
                 return False
-            log_new[j] = log(new[j])
+        sum = total_of(new, k)
+        log_each(new, log_new, k)
         for _ in range(20):
-            total = top = bottom = 0
             for j in range(k):
                 stiff[j] = 1 / (1 + q * new[j])
-                part = new[j] * stiff[j]
-                top += part * ((m[j] - peak) + q * (beta[j] - new[j]) - log_new[j])
-                bottom += part
-                total += new[j]
-            tau = (top + total - 1) / bottom
-            square = moved = total = longest = 0
+                move[j] = stiff[j] * ((m[j] - peak) + q * (beta[j] - new[j]) - log_new[j])
+            tau = (inner(new, move, k) + sum - 1) / inner(new, stiff, k)
             for j in range(k):
-                move = stiff[j] * ((m[j] - peak) + q * (beta[j] - new[j]) - log_new[j] - tau)
-                longest = larger(longest, fabs(move))
-                move = clip(move, -2, 2)
-                old = new[j]
-                log_new[j] += move
-                new[j] = exp(log_new[j])
-                square += larger(old, new[j]) * move * move
-                moved += fabs(new[j] - beta[j])
-                total += new[j]
-            # what is left after a step of Newton's is of the order of its square
-            if longest < 2 and (square <= 1e-3 * moved or square <= 1e-24):
+                move[j] -= stiff[j] * tau
+            longest = larger(top_of(move, k), -least_of(move, k))
+            if not longest < 2:
                 for j in range(k):
-                    new[j] /= total
+                    move[j] = clip(move[j], -2, 2)
+            for j in range(k):
+                stiff[j] = move[j] * move[j]
+                log_new[j] += move[j]
+            square = inner(new, stiff, k)
+            exp_each(log_new, new, k)
+            square += inner(new, stiff, k)
+            sum = total_of(new, k)
+            for j in range(k):
+                stiff[j] = fabs(new[j] - beta[j])
+            # what is left after a step of Newton's is of the order of its square
+            if longest < 2 and (square <= LEFT * total_of(stiff, k) or square <= 1e-24):
+                for j in range(k):
+                    new[j] /= sum
                 return True
         return False
 
@@ -578,10 +608,8 @@ cdef class Softmax(VectorLoss):
     cdef double bounded_phi(self, Py_ssize_t y, const double* delta, const double* z,
                             Py_ssize_t k, double* error) noexcept nogil:
         cdef Sum total = Sum(0, 0, 0, 0)
-        cdef double peak = z[0], spread = 0, x
+        cdef double peak = top_of(z, k), spread = 0, x
         cdef Py_ssize_t j
-        for j in range(1, k):
-            peak = fmax(peak, z[j])
         for j in range(k):
             x = exp(z[j] - peak)
             add(&total, x)
