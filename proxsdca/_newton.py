@@ -36,6 +36,7 @@ LOOSE = 0.5  # how accurate a step is at the least, in parts of the gradient, ..
 TIGHT = 0.5  # ... or so many times the square root of the relative gap
 WIDER = 2.0  # times as far the model is trusted after a step as long as that
 CHEAP = 8.0  # products that an exact H may cost, to be made for every step
+ROUNDING = 1e-14  # of D, by which the dual of a response may seem to fall
 PATIENCE = 3  # proximal steps without a rise, after which epochs are better
 LEAST = 6  # passes over X that a step of Newton's method takes, at the least
 SOLVED = 0.3  # of the target may be left where only examples that are not at rest take part
@@ -268,7 +269,8 @@ class Ascent:
         held = 0.0 if rest is None else rest.conjugate
         others = 0.0 if rest is None else rest.loss(self.w)
         value = smooth + others + 0.5 * lam * product(self.w, self.w)
-        rose, few = False, self._undecided() if mu > 0 else None
+        rose, few, before = False, self._undecided() if mu > 0 else None, self.gap
+        least = self.dual - ROUNDING * abs(self.dual)  # where alpha is as good as it gets
         work: list[int] = []  # steps of conjugate gradients since the preconditioner was made
         for steps in range(STEPS + 1):
             response = self._next
@@ -288,7 +290,7 @@ class Ascent:
                 self._best, self._next = response, self._best
             self._v -= self.w
             inner_gap = 0.5 * lam * product(self._v, self._v)  # of the proximal step itself
-            near = inner_gap <= self._near * (primal - dual - inner_gap) and dual >= self.dual
+            near = inner_gap <= self._near * (primal - dual - inner_gap) and dual >= least
             done = self.gap <= level(self.primal) or (mu > 0 and near)
             if done or steps == STEPS or left < LEAST:
                 break
@@ -320,7 +322,7 @@ class Ascent:
             problem.copy_alpha(self.alpha, self._best)
         if mu > 0:
             self._mu *= 0.2 if steps <= 4 else 0.4 if steps <= 8 else 1.0 if steps < STEPS else 3.0
-        self._failures = 0 if rose else self._failures + 1
+        self._failures = 0 if rose or self.gap < 0.99 * before else self._failures + 1
 
     def _undecided(self) -> np.ndarray | None:
         """The examples that are on the move, and those that may be next; None for all of them."""

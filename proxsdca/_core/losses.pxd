@@ -176,12 +176,13 @@ cdef class Logistic(Loss):
 
     cdef inline double best(self, double y, double b, double m, double q) noexcept nogil:
         # With t = y b' = sigmoid(u), u is the root of the increasing function
-        # F(u) = u + y m + q (sigmoid(u) - y b).  Householder's third order from
-        # u = -y m, where the root ends up as the run converges, Halley from
-        # afar; bisection where they leave the bracket or do not halve the last
-        # move.  A short step of length h leaves an error of less than h^4 / 100.
+        # F(u) = u + y m + q (sigmoid(u) - y b).  Halley from u = -y m, where
+        # the root ends up as the run converges; bisection where Halley leaves
+        # the bracket or does not halve the last move.  As the sigmoid's second
+        # and third derivatives are at most its first, a step of length h leaves
+        # an error of at most h^3 / 2.
         cdef double t0 = y * b, c = y * m
-        cdef double u = -c, e, p, slope, f, h, skew, bend, third, move = INFINITY
+        cdef double u = -c, e, p, slope, f, h, bend, move = INFINITY
         # The sigmoid lies in [0, 1], and is 0 or 1 in double precision outside -745 ... 40.
         cdef double lo = max(-c - q * (1 - t0), min(-c, -745.0))
         cdef double hi = min(-c + q * t0, max(-c, 40.0))
@@ -196,17 +197,12 @@ cdef class Logistic(Loss):
                 hi = u
             else:
                 lo = u
-            skew, third = 1 - 2 * p, 1 - 6 * slope      # the next derivatives, over the slope
-            e = 1 / (1 + q * slope)                     # 1 / F'
-            h = -f * e
-            e *= q * slope
-            bend = h * e * skew                         # h F'' / F'
-            if fabs(h) < 0.5:
-                h *= (1 + 0.5 * bend) / (1 + bend + h * h * e * third / 6)
-            elif bend > -1:
-                h /= 1 + 0.5 * bend
-            if fabs(h) <= 1e-2 or fabs(h) <= 1e-15 * fabs(u):
-                return y * clip(p + slope * h * (1 + 0.5 * h * (skew + h * third / 3)), 0, 1)
+            h = -f / (1 + q * slope)
+            bend = q * slope * (1 - 2 * p) / (1 + q * slope)        # F'' / F'
+            if h * bend > -1:
+                h /= 1 + 0.5 * h * bend
+            if fabs(h) <= 1e-5 or fabs(h) <= 1e-15 * fabs(u):
+                return y * clip(p + slope * h * (1 + 0.5 * h * (1 - 2 * p)), 0, 1)
             if not (lo < u + h < hi and fabs(h) <= 0.5 * move):
                 h = 0.5 * (lo + hi) - u
             u += h
