@@ -411,6 +411,8 @@ class Run:
                 if self.status is None:
                     self._checkpoint()
         if self.certified_steps != self.steps:
+            if self.sets is not None:
+                self.state.core.reset()  # they have moved v, which the loop has not seen
             self.certify()
 
     def epoch(self) -> bool:
@@ -582,7 +584,6 @@ class Run:
 
     def _ascend_part(self, which: np.ndarray) -> None:
         """Steps on the alpha_i that are not at rest, as long as they raise the dual."""
-        self._use("newton")
         nnz, begun = max(1, self.problem.nnz), self.epochs
         part = Part(self.problem, self.b, self.v, which)
         ascent = part.ascent
@@ -593,6 +594,7 @@ class Run:
             return 0 if self._late() else self.plan.max_epochs - self.epochs
 
         while not ascent.stuck and passes_left() >= LEAST and not ascent.gap <= enough:
+            self._use("newton")
             ascent.ascend(lambda _: enough, passes_left)
             self.steps += 1
         passes_left()
@@ -637,7 +639,8 @@ class Run:
     def _work_on_sets(self, sets: WorkingSets) -> None:
         """Descend along a set of columns, or certify where that is not needed any more."""
         self._use("working_sets")
-        begun, target, nnz = sets.touched, self.plan.target, max(1, self.problem.nnz)
+        begun, target = sets.touched, self.plan.target
+        nnz = max(1, self.problem.nnz + self.problem.n * self.problem.free)  # beta is a column too
         limit = self.plan.max_epochs * nnz
 
         def go_on() -> bool:

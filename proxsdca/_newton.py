@@ -49,6 +49,7 @@ MOST_FEW = 0.75  # of all, for that to be worth it
 BETWEEN = 5  # epochs between two ascents along faces
 SAMPLE = 16  # of so many examples one, to start from their solution ...
 ENOUGH = 5  # ... where that leaves so many for each weight
+MOST_SAMPLED = 2.0  # ... if it takes no more than about so many passes over all of them
 SAMPLE_GAP = 1e-3  # ... known to this relative gap
 SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
 SLOW_KINKED, EARLY = 20.0, 4  # ... where rows come to rest, and not before so many epochs
@@ -133,6 +134,8 @@ def sampled(problem: Problem) -> tuple[np.ndarray, int] | None:
     for _ in range(STEPS):
         if ascent.stuck or ascent.gap <= SAMPLE_GAP * abs(ascent.primal):
             break
+        if ascent.touched > MOST_SAMPLED * problem.storage.nnz:
+            break
         ascent.ascend(lambda primal: SAMPLE_GAP * abs(primal), lambda: 10**6)
     return ascent.best_w, ascent.touched
 
@@ -173,12 +176,10 @@ class Part:
             target=np.ascontiguousarray(problem.target[which]), lam=problem.lam / self.share,
         )  # fmt: skip
         start, w = alpha[which], np.array(v[: problem.d])
-        s = np.ones(len(which)) if weight is None else weight
-        b = np.divide(start, s, out=np.zeros(len(which)), where=s > 0)
-        conjugate = float(np.mean(s * problem.loss.conjugate(-b, some.target)))
-        dual = -conjugate - 0.5 * some.lam * product(w, w)
+        core = scalar_newton(some)
+        dual = -core.conjugate(start) - 0.5 * some.lam * product(w, w)
         rest = Rest(some.lam * w - some.correlations(start), 0.0)
-        self.ascent = Ascent(some, start, dual, scalar_newton(some), rest, w)
+        self.ascent = Ascent(some, start, dual, core, rest, w)
 
 
 class Ascent:

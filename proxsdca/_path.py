@@ -247,7 +247,7 @@ order, seed
     callback = _validate.function("callback", callback)
     problem = problem_of(
         X, y, loss, kind, lam, sigma, sample_weight, side, offsets=offsets,
-        fit_intercept=fit_intercept, sets=True,
+        fit_intercept=fit_intercept, sets="working_sets" in _accelerators.chosen(solver),
     )  # fmt: skip
     plan = Plan(
         order=_validate.choice("order", order, _random.ORDERS),

@@ -107,13 +107,15 @@ class WorkingSets:
         )  # fmt: skip
         u = np.zeros(problem.length)
         z = np.zeros(some.n) if self.offset is None else -target
+        begun = self.products
         for _ in range(PATIENCE):
             primal, gap = few.look(u, z)
             level = SAMPLE_GAP * abs(primal)
             if gap <= level or few.stuck or not go_on():
                 break
             few.descend(u, z, active, level, stream, go_on)
-        self.products += few.touched
+            self.products = begun + few.touched  # which go_on looks at
+        self.products = begun + few.touched
         w[:] = u
         return True
 

@@ -309,3 +309,8 @@ def test_random_problems(block, campaign):
             raise
     print(f"block {block}: {len(missed)} of {count} without their target: {missed}")
     assert len(missed) <= 2 + 0.01 * count
+
+
+def test_proximal_steps_go_on_where_only_P_still_falls():
+    """The dual was as high as roundings allow, and the run went round in circles."""
+    assert random_problem(364).solve(tol=1e-6, max_epochs=2_000).converged

@@ -326,3 +326,27 @@ def test_examples_that_say_nothing_of_the_others():
         for matrix, target in ((X, y), (empty.tocsc(), y), (X, shifted)):
             sets, plain = both(matrix, target, **how, **case)
             assert within(sets, plain)
+
+
+@pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
+@pytest.mark.parametrize("reg", ["l1", "l1l2"])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_sets_that_run_out_of_epochs_leave_the_alpha_of_their_w(loss, reg):
+    """It was once that of the w they had started from."""
+    X, y = data(loss, n=300, d=600)
+    how = {"loss": loss, "reg": reg, "sigma": 2e-3, "tol": 1e-12}
+    if reg == "l1l2":
+        how["lam"] = 1e-3
+    for epochs in (6, 10, 20, 40):
+        r = proxsdca.solve(X, y, max_epochs=epochs, side="columns", **how)
+        y_signed = np.where(y == r.classes[1], 1.0, -1.0)
+        slope = -proxsdca.losses.LOSSES[loss]().subgradient(X @ r.w, y_signed)
+        c = (r.alpha @ slope) / (slope @ slope)  # alpha is made shorter for l1
+        assert np.allclose(r.alpha, c * slope, atol=1e-8)
+
+
+def test_a_path_without_them_goes_by_rows():
+    X, y = data("logistic")
+    how = {"loss": "logistic", "reg": "l1l2", "lam": 1e-3, "sigmas": [1e-2], "keep_alpha": False}
+    assert proxsdca.path(X, y, **how, solver="plain").side == "rows"
+    assert proxsdca.path(X, y, **how).side == "columns"

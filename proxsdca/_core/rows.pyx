@@ -126,7 +126,7 @@ cdef class Rows:
         """Return some of the rows as CSR, in copies."""
         cdef Py_ssize_t columns[BLOCK]
         cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count, at = 0, rows = which.shape[0]
+        cdef Py_ssize_t i, k, m, count, at = 0, unseen = 0, rows = which.shape[0]
         starts = np.zeros(rows + 1, np.int64)
         cdef int64_t[::1] indptr = starts
         for i in range(rows):
@@ -151,6 +151,11 @@ cdef class Rows:
                 if count < BLOCK:
                     break
             at = indptr[i + 1]
+            unseen += k + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                with nogil:
+                    poll()
         return csr_rows(entries, places, starts, self.d, self.canonical)
 
     def thin(self, Py_ssize_t bits):

@@ -27,6 +27,7 @@ from .rows cimport (
     Strided64, axpy, column, dot, span, value,
 )
 from .signals cimport PATIENCE, poll
+from .step cimport term_argument
 from .sums cimport Sum, add, result
 from .term cimport Term
 
@@ -128,7 +129,7 @@ cdef class ScalarNewton(Equations):
                 phi = smoothed = self.term.phi(y, m)
                 add(&loss, s * phi)
                 if mu > 0:
-                    old = base[i] / s
+                    old = term_argument(self.term, y, base[i], s)
                     b = self.term.best(y, old, m, mu)
                     conj = self.term.phi_conj(y, -b)
                     smoothed = -b * m - conj - 0.5 * mu * (b - old) * (b - old)
@@ -153,7 +154,7 @@ cdef class ScalarNewton(Equations):
     def conjugate(self, const double[::1] alpha):
         """The mean of s_i phi*(-alpha_i / s_i)."""
         cdef Py_ssize_t i, n = self.rows.n
-        cdef double s = 1
+        cdef double s = 1, y
         cdef Sum total = Sum(0, 0, 0, 0)
         with nogil:
             for i in range(n):
@@ -161,7 +162,8 @@ cdef class ScalarNewton(Equations):
                     s = self.weight[i]
                     if s == 0:
                         continue
-                add(&total, s * self.term.phi_conj(self.target[i], -alpha[i] / s))
+                y = self.target[i]
+                add(&total, s * self.term.phi_conj(y, -term_argument(self.term, y, alpha[i], s)))
                 if i % PATIENCE == PATIENCE - 1:
                     poll()
         return result(&total) / n

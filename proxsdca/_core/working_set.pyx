@@ -166,9 +166,14 @@ cdef class WorkingSet:
         if self.place is None or self.place.shape[0] < self.entries:
             self.place = np.zeros(self.entries + self.entries // 2, np.int32)
             self.values = np.zeros(self.entries + self.entries // 2)
+        # X may change meanwhile: no place of an earlier set may be left, and none beyond the end
+        self.place[: self.entries] = 0
+        self.values[: self.entries] = 0
         with_columns(self, COPY, None)
         if self.free:
             for i in range(n):
+                if start[i + 1] >= self.entries:
+                    continue
                 self.place[start[i + 1]] = <int32_t>size
                 self.values[start[i + 1]] = 1
                 start[i + 1] += 1
