@@ -387,6 +387,7 @@ def test_second_order_ascent_never_lowers_the_dual():
     assert len(duals) > 8
 
 
+@pytest.mark.accelerators
 @pytest.mark.parametrize("weighted", [False, True])
 def test_steps_on_few_are_steps_on_all(weighted, monkeypatch):
     """Left alone, examples count as what they add to P and D; the optimum is that of all."""

@@ -10,6 +10,8 @@ from proxsdca._loop import Run
 from proxsdca._validate import rows
 from proxsdca._working_sets import BITS, FIRST, MOST, WorkingSets
 
+pytestmark = pytest.mark.accelerators
+
 LOSSES = ["squared", "logistic", "squared_hinge", "smooth_hinge", "huber", own.Expectile(0.3)]
 
 
