@@ -182,7 +182,25 @@ class Part:
         self.ascent = Ascent(some, start, dual, core, rest, w)
 
 
-class Ascent:
+class Steps:
+    """How far steps on all of alpha have come."""
+
+    primal: float  # the lowest P that was met ...
+    dual: float  # ... and the highest D
+    _failures: int  # steps since one has brought them closer
+
+    @property
+    def gap(self) -> float:
+        """P - D, as computed here: for decisions, not for certificates."""
+        return self.primal - self.dual
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the gap has stopped falling."""
+        return self._failures >= PATIENCE
+
+
+class Ascent(Steps):
     """Proximal steps on the dual, from a given alpha.
 
     A hinge's alpha_i are at a corner for most i. Those whose class leads by far stay there during
@@ -232,16 +250,6 @@ class Ascent:
         self._mu = 0.0 if problem.loss.gamma > 0 else start * q
         self._failures = 0
         self.core.margins(self.w, self._z)
-
-    @property
-    def gap(self) -> float:
-        """P - D, as computed here: for decisions, not for certificates."""
-        return self.primal - self.dual
-
-    @property
-    def stuck(self) -> bool:
-        """Whether the dual has stopped rising."""
-        return self._failures >= PATIENCE
 
     @property
     def touched(self) -> int:
@@ -375,7 +383,7 @@ class Ascent:
             np.copyto(self.best_w, self.w)
 
 
-class SmoothAscent:
+class SmoothAscent(Steps):
     """Newton's method on P for a smooth loss of one margin, with the dual points that it shows.
 
     The alpha that attain the losses at w have the gap |grad P(w)|^2 / (2 lam), which falls behind
@@ -418,16 +426,6 @@ class SmoothAscent:
     def best_w(self) -> np.ndarray:
         """The w with the lowest P."""
         return self.w
-
-    @property
-    def gap(self) -> float:
-        """P - D, as computed here: for decisions, not for certificates."""
-        return self.primal - self.dual
-
-    @property
-    def stuck(self) -> bool:
-        """Whether the gap has stopped falling."""
-        return self._failures >= PATIENCE
 
     @property
     def touched(self) -> int:
