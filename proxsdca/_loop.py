@@ -291,6 +291,12 @@ class Run:
         shrinks = "shrinking" in plan.solvers and plan.order == "permutation" and side.shrinks
         self.shrinking = Shrinking(len(self.curvature)) if shrinks else None
         core = self._core()
+        core.growing = (
+            not self.warm
+            and plan.order == "permutation"
+            and "growing" in plan.solvers
+            and side.grows(self.curvature)
+        )
         T0 = self._burn_in(core) if plan.T0 is None else plan.T0
         self.state = _output.State(side, core, self.b, self.v, zeros(len(self.v)))
         self.output = _output.make(plan.output, self.state, T0, plan.stream)
@@ -310,6 +316,7 @@ class Run:
     def _core(self) -> Core:
         """The loop, for what the side is now."""
         core = self.side.epoch(self.curvature, self.b, self.v, self.plan.option)
+        core.near = "near" in self.plan.solvers
         if self.shrinking is not None:
             assert isinstance(core, Epoch)
             core.watch(self.shrinking.rests)
@@ -424,8 +431,11 @@ class Run:
                 return False
             self.state.core.forget(len(self.order.next()))
         self._use("epochs")
+        if self.state.core.growing:
+            self._use("growing")
         if not self._sweep(self.order.visits):
             return False
+        self.state.core.growing = False
         self.epochs += 1
         self.plain_epochs += 1
         self.side.between(self.state.core, self.plan.stream, self._late)
@@ -506,7 +516,8 @@ class Run:
         if side.rough:  # whose epochs may pass most coordinates over
             self.visited += core.visits
             passes = self.visited / self.problem.visits
-        now = estimate * self._fall() ** side.lag
+        fall = self._fall()
+        now = estimate * fall ** (side.lag * (1.5 - 0.5 * fall))
         due = schedule.due(self.epochs, passes, now, reachable)
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):

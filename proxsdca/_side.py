@@ -46,7 +46,9 @@ class Side:
     name: str
     visited = "example"  # what a coordinate is
     certifies_first = False  # whether the first certificate comes before the first epoch
-    lag = 0.0  # how many epochs the gap is ahead of gap_estimate, where that is counted on
+    # How many epochs the gap is ahead of gap_estimate, where that is counted on: so many where it
+    # hardly falls in one, half as many again where it nearly vanishes.
+    lag = 0.0
     rough = False  # whether gap_estimate is only in proportion to the gap
     certificate_cost = 1.0  # about how many epochs a certificate takes, beyond the first two
     load_cost, start_cost = 1, 0  # passes that `load`, and P(0), count as
@@ -176,6 +178,10 @@ class Side:
             n, (core.q_R * lam * n) ** 0.5, lam, problem.loss.gamma / heaviest,
             problem.loss.lipschitz * heaviest, eps, eps_D,
         )  # fmt: skip
+
+    def grows(self, curvature: np.ndarray) -> bool:
+        """Whether the first epoch may be one of a problem that grows."""
+        return False
 
     @property
     def second_order(self) -> str:
@@ -362,6 +368,13 @@ class RowSide(Side):
         # what it takes to make alpha add up to 0 is about the penalty
         penalty = 0.0 if self.multipliers is None else self.multipliers.penalty
         return super().gap_estimate(core, visits) + penalty
+
+    def grows(self, curvature: np.ndarray) -> bool:
+        # Where a step is near alpha_i = -phi_i'(x_i^T w), which few examples mislead.
+        problem = self.problem
+        plain = isinstance(self.map, L2Map) and not problem.free
+        mean = float(np.average(curvature, weights=self.weight))
+        return plain and 0 < mean <= problem.loss.gamma
 
     @cached_property
     def second_order(self) -> str:

@@ -19,7 +19,7 @@ from .map cimport Map
 from .regs cimport GroupMap, L1L2Map, L2Map, QNormMap, WeightedL1L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Record, Rows, Strided32,
-    Strided64, axpy, column, dot, hold, prefetch_row, prefetch_start, span, value,
+    Strided64, axpy, column, dot, hold, lead_of, prefetch_row, prefetch_start, span, value,
 )
 from .step cimport OPTION_I, OPTION_II
 from .vector_losses cimport VectorLoss
@@ -325,6 +325,7 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     cdef const double* weight = &state.weight[0] if state.weight is not None else NULL
     cdef double* v = &state.v[0]
     cdef double scale = state.scale
+    cdef Py_ssize_t lead = lead_of(rows)
     cdef bint explicit = state.explicit
     cdef Py_ssize_t widest = duals.widest
     cdef bint zero_one = state.delta is None
@@ -349,7 +350,7 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     with nogil:
         for t in range(count):
             if t + SOON < count and not explicit:
-                prefetch_row(rows, order[t + SOON])
+                prefetch_row(rows, order[t + SOON], lead)
                 duals.prefetch(order[t + SOON])
                 if t + 2 * SOON < count:
                     prefetch_start(rows, order[t + 2 * SOON])

@@ -19,7 +19,8 @@ from .map cimport Map
 from .regs cimport GroupMap, L1L2Map, L2Map, QNormMap, WeightedL1L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Record, Rows, Strided32,
-    Strided64, axpy, column, dot, hold, prefetch_line, prefetch_row, prefetch_start, span, value,
+    Strided64, axpy, column, dot, hold, lead_of, prefetch_line, prefetch_row, prefetch_start,
+    span, value,
 )
 from .step cimport OPTION_I, step, term_argument
 from .term cimport Term
@@ -216,7 +217,7 @@ cdef inline double local_best(AnyRows rows, Py_ssize_t i, LossMap map, Penalty t
 cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTerm term,
                         int option, double y, double s, double alpha, double m, double q,
                         double q_R, double scale, double beta, double bias_scale,
-                        Record* record, double now) noexcept nogil:
+                        Record* record, double now, bint near) noexcept nogil:
     """Take the step of row i and return the new alpha_i.
 
     Where the map says so, its curvature is not to be trusted: a step that lowers the true dual
@@ -225,7 +226,10 @@ cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTe
     cdef double b = alpha if s == 1 else term_argument(term, y, alpha, s)
     cdef double new, before, rise, g_rise
     if option == OPTION_I:      # inline, where it is what there is to do
-        new = s * term.best(y, b, m, q)
+        if AnyTerm is Logistic:
+            new = s * (term.near(y, b, m, q) if near else term.best(y, b, m, q))
+        else:
+            new = s * term.best(y, b, m, q)
     else:
         new = s * step(term, option, y, b, m, q, q_R)
     if AnyMap is LossMap and AnyTerm is Penalty:
@@ -288,7 +292,9 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef const double* lift = &state.lift[0] if state.lift is not None else NULL
     cdef Py_ssize_t unlifted = state.unlifted
     cdef unsigned char* rests = &state.rests[0] if state.rests is not None else NULL
-    cdef double calm = state.calm
+    cdef double calm = state.calm, stretch
+    cdef Py_ssize_t lead = lead_of(rows)
+    cdef bint near = state.near, growing = state.growing
     with nogil:
         for t in range(count):
             if t + 2 * AHEAD < count:
@@ -298,7 +304,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 prefetch_line(&curvature[i])
                 prefetch_start(rows, i)
             if t + AHEAD < count:
-                prefetch_row(rows, order[t + AHEAD])
+                prefetch_row(rows, order[t + AHEAD], lead)
             if record != NULL and AnyMap not in SeparableMap:
                 map.tick()
             i = order[t]
@@ -339,8 +345,11 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 total_excess += s * share
                 total_loss += s * loss
                 total_inner += s * b * (m - beta)
+            if growing:     # lambda n counts for so many examples less
+                stretch = sqrt(state.length / <double>(position + t + 1))
+                m, q = m * stretch, q * stretch
             new = move(rows, i, map, v, term, option, y, s, alpha[i], m, q, q_R * s, scale,
-                       beta, bias_scale, record, started + t + 1)
+                       beta, bias_scale, record, started + t + 1, near)
             if AnyTerm is Term:
                 if term.foreign and not isfinite(new):
                     broken = i

@@ -12,6 +12,10 @@ cdef class Loop:
     cdef readonly double q_R
     cdef int option
     cdef bint virtual
+    cdef public bint near           # whether a step may end near Option I, where that is faster
+    # Whether the t-th visit of an epoch of n takes the step of a problem of only sqrt(n t) examples.
+    cdef public bint growing
+    cdef Py_ssize_t length          # of the epoch, in visits
 
     # The intercepts, one or one for each class, which the loop moves by bias_scale times the change
     # of alpha_i (times lift_i), as if x_i had one more entry.

@@ -9,7 +9,8 @@ from .rows cimport hold
 
 
 cdef enum:
-    LONG = 4096     # visits
+    SAMPLES = 1024  # of an epoch's visits, at the least ...
+    SPARSEST = 15   # ... but no fewer than one in sixteen
 
 
 cdef copied(const Record* records, Py_ssize_t count):
@@ -48,10 +49,12 @@ cdef class Loop:
     def forget(self, Py_ssize_t visits=0):
         """Start the sums anew, for an epoch of so many visits, in however many parts.
 
-        phi and phi* may cost more than the step: in long epochs every fourth visit is enough.
+        phi and phi* may cost more than the step: of many visits some are enough.
         """
-        self.mask = 3 if visits >= LONG else 0
-        self.position = 0
+        self.mask = 0
+        while self.mask < SPARSEST and visits > SAMPLES * (2 * self.mask + 2):
+            self.mask = 2 * self.mask + 1
+        self.position, self.length = 0, visits
         self.excess = self.loss = self.inner = 0
         self.sampled = self.visits = self.visited = self.changed = 0
 
@@ -68,18 +71,20 @@ cdef class Loop:
                 copied(self.bias_record, self.intercepts()),
             )
         return {
+            "growing": self.growing,
             "sums": (self.excess, self.loss, self.inner),
             "counts": (self.sampled, self.visits, self.visited, self.changed, self.recorded,
-                       self.mask, self.position),
+                       self.mask, self.position, self.length),
             "records": records,
             "map": self.map.state(),
         }
 
     def restore(self, state):
         """Go on from a state, with the alpha and v that belong to it."""
+        self.growing = state["growing"]
         self.excess, self.loss, self.inner = state["sums"]
         (self.sampled, self.visits, self.visited, self.changed, self.recorded, self.mask,
-         self.position) = state["counts"]
+         self.position, self.length) = state["counts"]
         if state["records"] is not None:
             w, alpha, bias = state["records"]
             if self.w_record == NULL:

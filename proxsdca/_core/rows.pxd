@@ -12,14 +12,19 @@ from .sums cimport Tally
 cdef extern from *:
     """
     #define proxsdca_prefetch(address) __builtin_prefetch((const void*)(address))
+    /* A function that only prefetches counts as one that does nothing, and calls of it are left
+       out, unless it has something that must be kept. */
+    #define proxsdca_not_nothing() __asm__ volatile("")
     #define proxsdca_outside(j, d) __builtin_expect((size_t)(j) >= (size_t)(d), 0)
     """
     bint outside "proxsdca_outside"(Py_ssize_t j, Py_ssize_t d) noexcept nogil
+    void not_nothing "proxsdca_not_nothing"() noexcept nogil
     void prefetch_line "proxsdca_prefetch"(const void* address) noexcept nogil
 
 
 cdef enum:
     BLOCK = 256
+    LEAD = 64       # entries of a row, at the most, that are asked for beforehand
 
 
 cdef struct Record:
@@ -168,9 +173,12 @@ cdef inline void prefetch_start(AnyRows rows, Py_ssize_t i) noexcept nogil:
         prefetch_line(&rows.indptr[i])
 
 
-cdef inline void prefetch_row(AnyRows rows, Py_ssize_t i) noexcept nogil:
-    """The first lines of a row; the hardware finds the ones after them by itself."""
-    cdef Py_ssize_t first
+cdef inline void prefetch_row(AnyRows rows, Py_ssize_t i, Py_ssize_t lead) noexcept nogil:
+    """The first entries of a row; the hardware finds the ones after them by itself.
+
+    As many for each row, so that the branches are foreseen.
+    """
+    cdef Py_ssize_t first, k
     if AnyRows in SparseRows:
         first = rows.indptr[i]
         prefetch_line(&rows.indices[first])
@@ -178,6 +186,17 @@ cdef inline void prefetch_row(AnyRows rows, Py_ssize_t i) noexcept nogil:
         first = i * rows.row_stride
     prefetch_line(&rows.data[first])
     prefetch_line(&rows.data[first] + 8)
+    for k in range(16, lead, 16):
+        if AnyRows in SparseRows:
+            prefetch_line(&rows.indices[first + k])
+        prefetch_line(&rows.data[first + k])
+        prefetch_line(&rows.data[first + k] + 8)
+    not_nothing()
+
+
+cdef inline Py_ssize_t lead_of(Rows rows) noexcept nogil:
+    """How many entries to ask for: those of a row, on average."""
+    return min(rows.nnz // max(1, rows.n) + 1, LEAD)
 
 
 cdef inline double dot(AnyRows rows, Py_ssize_t i, AnyMap map, const double* v) noexcept nogil:
