@@ -36,11 +36,12 @@ NEAR = 3.0  # times the target: from here on longer runs certify as often as the
 ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 STALLED = 100.0  # times its rounding: a gap that is down to this ...
 PATIENCE = 20  # ... and has not halved for so many certificates will not fall any further
+PLAIN = 0.01  # of the target may be rounding, for certificates from plain sums
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
 # The whole numbers of a run, and what its schedule has, that go into a checkpoint.
 COUNTS = (
     "epochs", "steps", "cursor", "touched", "touched_certifying", "visited", "certified_steps",
-    "plain_epochs", "stalled",
+    "plain_epochs", "stalled", "plain",
 )  # fmt: skip
 SCHEDULED: dict[str, Callable[[Any], Any]] = {
     "may_end_early": bool, "certificates": index, "last_epoch": index, "correction": float,
@@ -239,6 +240,8 @@ class Run:
         self.status: Status | None = None
         self.history: list[tuple[float, ...]] = []
         self.progress = Progress(plan.verbose)
+        # Whether certificates may do with plain sums, as far as their bounds are small enough.
+        self.plain = plan.target.level(1.0) > 0
         self.certified_steps = -1  # the step at which the last certificate was made
         self.estimates: list[float] = []  # of the gap, an epoch each
         self.plain_epochs = 0  # since the last ascent along faces
@@ -734,7 +737,12 @@ class Run:
                 if own:
                     problem.copy_alpha(self.b, alpha)
         room = self.room if own else self.room._replace(touched=np.empty_like(self.v))
-        evaluation = problem.evaluate(w, alpha, room, rescale=True, slack=slack)
+        evaluation = problem.evaluate(w, alpha, room, True, slack, plain=self.plain)
+        if self.plain:
+            least = PLAIN * plan.target.level(evaluation.primal)
+            self.plain = evaluation.certificate.rounding <= least
+            if not self.plain:
+                evaluation = problem.evaluate(w, alpha, room, True, slack)
         w[problem.d :] = evaluation.intercept
         if own:
             side.refill(self.v, evaluation.shrink, w)

@@ -9,6 +9,7 @@ and looks for the first offender only when it knows that there is one.
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
 
 from .signals cimport PATIENCE, poll
+from .wide cimport drops32, drops64, nonfinite32, nonfinite64
 
 ctypedef fused real:
     float
@@ -30,8 +31,10 @@ cdef int any_nonfinite(const real* x, Py_ssize_t count, Py_ssize_t stride) excep
     while end < count:
         begin, end = end, min(end + PATIENCE, count)
         if stride == sizeof(real):
-            for i in range(begin, end):
-                found |= nonfinite(x[i])
+            if real is double:
+                found |= nonfinite64(x + begin, end - begin)
+            else:
+                found |= nonfinite32(x + begin, end - begin)
         else:
             for i in range(begin, end):
                 found |= nonfinite((<const real*>(<const char*>x + i * stride))[0])
@@ -132,8 +135,10 @@ def strictly_increasing(const integer[::1] indptr, const integer[::1] indices):
     with nogil:
         while end < nnz:
             begin, end = end, min(end + PATIENCE, nnz)
-            for k in range(begin, end):
-                drops += indices[k] <= indices[k - 1]
+            if integer is int32_t:
+                drops += drops32(&indices[begin - 1], end - begin)
+            else:
+                drops += drops64(&indices[begin - 1], end - begin)
             poll()
         for i in range(1, n):
             k = indptr[i]

@@ -227,8 +227,12 @@ cdef class Logistic(Loss):
         return 1.0 if y > 0 else 0.0
 
     cdef inline double conj_size(self, double y, double a) noexcept nogil:
+        return self.size_beside(self.phi_conj(y, a), a)
+
+    cdef inline double size_beside(self, double conj, double a) noexcept nogil:
+        """`conj_size`, where phi*(a) is at hand."""
         # near t = 1 a rounding of t moves (1 - t) log(1 - t) by up to 37 roundings
-        return fabs(self.phi_conj(y, a)) + 5 * fabs(a)
+        return fabs(conj) + 5 * fabs(a)
 
 
 @cython.final

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from .map cimport Map
 from .regs cimport L1L2Map, L2Map, WeightedL1L2Map
 from .signals cimport PATIENCE, poll
-from .sums cimport Tally, rounding, tally
+from .sums cimport Tally, plain_rounding, rounding, tally
 from .words cimport multiply_high
 
 cdef extern from *:
@@ -32,6 +33,15 @@ cdef extern from *:
         s->size += (proxsdca_pair)((proxsdca_bits)p & magnitude);
         s->total = t;
     }
+
+    /* The same without the carries. */
+    static inline void proxsdca_add_plainly(proxsdca_pairs* s, double a, double x, double b,
+                                            double y) {
+        const proxsdca_bits magnitude = {0x7FFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF};
+        const proxsdca_pair left = {a, b}, right = {x, y}, p = left * right;
+        s->total += p;
+        s->size += (proxsdca_pair)((proxsdca_bits)p & magnitude);
+    }
     """
     ctypedef struct Pairs "proxsdca_pairs":
         double total[2]
@@ -40,6 +50,8 @@ cdef extern from *:
     Pairs no_pairs "proxsdca_no_pairs"() noexcept nogil
     void add_products "proxsdca_add_products"(Pairs* s, double a, double x, double b,
                                               double y) noexcept nogil
+    void add_plainly "proxsdca_add_plainly"(Pairs* s, double a, double x, double b,
+                                            double y) noexcept nogil
 
 
 cdef L2Map IDENTITY = L2Map()      # w = v
@@ -54,7 +66,7 @@ cdef class Rows:
         return 0
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      bint plain, double* off, double* size) noexcept nogil:
         return 0
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -327,11 +339,33 @@ cdef inline int squares_of(AnyRows rows, double* out) except -1:
 
 
 cdef inline double weigh_row(AnyRows rows, Py_ssize_t i, const double* x, double a, Tally* sums,
-                             double eta, double* off, double* size) noexcept nogil:
-    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0
+                             double eta, bint plain, double* off, double* size) noexcept nogil:
+    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0, j
     cdef Pairs even = no_pairs(), odd = no_pairs()
     cdef Tally sum = Tally(0, 0, 0)
-    cdef double z
+    cdef double z, p
+    if plain:
+        while k + 4 <= count:
+            add_plainly(&even, value(rows, first, k), x[column(rows, first, k)],
+                        value(rows, first, k + 1), x[column(rows, first, k + 1)])
+            add_plainly(&odd, value(rows, first, k + 2), x[column(rows, first, k + 2)],
+                        value(rows, first, k + 3), x[column(rows, first, k + 3)])
+            k += 4
+        while k < count:
+            add_plainly(&even, value(rows, first, k), x[column(rows, first, k)], 0, 0)
+            k += 1
+        z = (even.total[0] + even.total[1]) + (odd.total[0] + odd.total[1])
+        size[0] = (even.size[0] + even.size[1]) + (odd.size[0] + odd.size[1])
+        # the longest way of a product: its own rounding, then those of one of the four sums, of
+        # what is left over, and of adding up the four
+        off[0] = plain_rounding(size[0], count // 4 + 6) + count * eta
+        if a != 0:
+            for k in range(count):
+                p = value(rows, first, k) * a
+                j = column(rows, first, k)
+                sums[j].total += p
+                sums[j].size += fabs(p)
+        return z
     while k + 4 <= count:
         add_products(&even, value(rows, first, k), x[column(rows, first, k)],
                      value(rows, first, k + 1), x[column(rows, first, k + 1)])
@@ -359,8 +393,8 @@ cdef class CSR32i32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, off, size)
+                      bint plain, double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -375,8 +409,8 @@ cdef class CSR64i32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, off, size)
+                      bint plain, double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -391,8 +425,8 @@ cdef class CSR32i64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, off, size)
+                      bint plain, double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -407,8 +441,8 @@ cdef class CSR64i64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, off, size)
+                      bint plain, double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -423,8 +457,8 @@ cdef class Dense32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, off, size)
+                      bint plain, double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -439,8 +473,8 @@ cdef class Dense64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, off, size)
+                      bint plain, double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -455,8 +489,8 @@ cdef class Strided32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, off, size)
+                      bint plain, double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -471,8 +505,8 @@ cdef class Strided64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, off, size)
+                      bint plain, double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)

@@ -5,6 +5,8 @@
 # exp and log are good to about two units in the last place: for steps, which need no more, and not
 # for certificates, whose bounds are derived for the functions of libm.
 
+from libc.stdint cimport int32_t, int64_t
+
 cdef extern from *:
     """
     #include <math.h>
@@ -30,6 +32,42 @@ cdef extern from *:
         uint64_t bits;
         memcpy(&bits, &x, sizeof bits);
         return bits;
+    }
+
+    /* Whether a double or a float is NaN or infinite: adding one to the exponent reaches the sign. */
+    PROXSDCA_WIDE static int proxsdca_nonfinite64(const double* x, ptrdiff_t n)
+    {
+        uint64_t found = 0;
+        for (ptrdiff_t i = 0; i < n; i++)
+            found |= (proxsdca_bits(x[i]) & 0x7ff0000000000000) + 0x0010000000000000;
+        return (int)(found >> 63);
+    }
+
+    PROXSDCA_WIDE static int proxsdca_nonfinite32(const float* x, ptrdiff_t n)
+    {
+        uint32_t found = 0, bits;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            memcpy(&bits, &x[i], sizeof bits);
+            found |= (bits & 0x7f800000) + 0x00800000;
+        }
+        return (int)(found >> 31);
+    }
+
+    /* How many of x_1 ... x_n, n < 2^31, are not larger than the one before. */
+    PROXSDCA_WIDE static ptrdiff_t proxsdca_drops32(const int32_t* x, ptrdiff_t n)
+    {
+        int32_t drops = 0;
+        for (ptrdiff_t i = 1; i <= n; i++)
+            drops += x[i] <= x[i - 1];
+        return drops;
+    }
+
+    PROXSDCA_WIDE static ptrdiff_t proxsdca_drops64(const int64_t* x, ptrdiff_t n)
+    {
+        int64_t drops = 0;
+        for (ptrdiff_t i = 1; i <= n; i++)
+            drops += x[i] <= x[i - 1];
+        return drops;
     }
 
     /* out_i = exp(x_i) for x_i <= 709, and 0 for x_i < -708.  x = e log 2 + r, |r| <= log(2) / 2,
@@ -103,6 +141,10 @@ cdef extern from *:
         }
     }
     """
+    int nonfinite64 "proxsdca_nonfinite64"(const double* x, Py_ssize_t n) noexcept nogil
+    int nonfinite32 "proxsdca_nonfinite32"(const float* x, Py_ssize_t n) noexcept nogil
+    Py_ssize_t drops32 "proxsdca_drops32"(const int32_t* x, Py_ssize_t n) noexcept nogil
+    Py_ssize_t drops64 "proxsdca_drops64"(const int64_t* x, Py_ssize_t n) noexcept nogil
     void exp_each "proxsdca_exp_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
     void log_each "proxsdca_log_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
     void tally_in "proxsdca_tally_in"(
