@@ -17,6 +17,7 @@ ACCELERATORS = {
     "growing": "a first epoch whose steps are those of a problem that grows from few examples to all",
     "near": "logistic steps that end near the exact one, at more than 0.9999 of its rise",
     "shrinking": "rows whose alpha_i stays at an end of its domain are passed over for a while",
+    "averaging": "the w of the last epoch's parts, on average, where phi has kinks",
     "screening": "columns that are proven to be 0 are dropped",
     "faces": "conjugate gradients along the faces of the domain that alpha is on",
     "newton": "Newton's method on all of alpha",

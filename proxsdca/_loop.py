@@ -17,18 +17,22 @@ from . import _output, _random, _resident, _validate
 from ._checkpoint import Checkpoint, overwrite
 from ._core.epoch import Epoch
 from ._core.order import Stream
+from ._core.regs import L2Map
 from ._newton import BETWEEN, EARLY, LEAST, LEAST_FACES, SLOW_ROUNDS, SOLVED, Part
 from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
 from ._result import HISTORY, Check, NumericalError, Status
 from ._shrinking import FEW, FIRST, MOST_PASSES, MOST_VISITS, Shrinking
+from ._shrinking import NEAR as NEARLY
 from ._side import Core, Side
 from ._working_sets import LEAST as LEAST_SETS
 from ._working_sets import WorkingSets
 
 logger = logging.getLogger("proxsdca")
 
+MEAN = 0.75  # of what the loop estimates, the gap at such a mean may be
+PARTS = 8  # of an epoch, after which w is taken down for its mean
 PAGES = 1 << 18  # rows of a new array that are touched at a time
 CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending signals
 SHORT = 30  # epochs; up to here a run has two certificates
@@ -248,6 +252,7 @@ class Run:
         self.used: list[str] = []  # what it was made of so far
         self.primal = 0.0  # an estimate of P, by the last epoch
         self.lowest = math.inf  # the lowest gap, up to a factor of 2 ...
+        self.parts = 0  # of the last epoch, over which `mean` is summed
         self.stalled = 0  # ... and how many certificates near their rounding found none lower
         self.last_epoch: int | None = None  # where it is known that no certificate will say more
         self.sets: WorkingSets | None = None  # of columns, as long as they get on
@@ -293,6 +298,7 @@ class Run:
             side.load_intercept(self.b, self.v)
         shrinks = "shrinking" in plan.solvers and plan.order == "permutation" and side.shrinks
         self.shrinking = Shrinking(len(self.curvature)) if shrinks else None
+        self.mean = zeros(self.problem.length) if self._averages() else None
         core = self._core()
         core.growing = (
             not self.warm
@@ -313,7 +319,18 @@ class Run:
             plan.certify_every,
             side.rough,
             side.certificate_cost,
-            correction=side.correction,
+            correction=min(side.correction, 1.0 if self.mean is None else MEAN),
+        )
+
+    def _averages(self) -> bool:
+        """Whether w is to be the mean over the last epoch: where phi has kinks, w goes on moving
+        about the solution. Means of sparse w are less so."""
+        problem, plan = self.problem, self.plan
+        return (
+            self.shrinking is not None
+            and "averaging" in plan.solvers
+            and problem.loss.gamma == 0
+            and isinstance(problem.map, L2Map)
         )
 
     def _core(self) -> Core:
@@ -346,6 +363,7 @@ class Run:
             "side": self.side.state(),
             "core": self.state.core.state(),
             "shrinking": None if self.shrinking is None else self.shrinking.state(),
+            "mean": None if self.mean is None else (self.mean, self.parts),
             "output": self.output.saved(),
             "sets": None if self.sets is None else self.sets.state(),
             "active": self.active,
@@ -380,6 +398,10 @@ class Run:
         self.state.core.restore(saved["core"])
         if self.shrinking is not None:
             self.shrinking.restore(saved["shrinking"])
+        if self.mean is not None:
+            mean, parts = saved["mean"]
+            overwrite(self.mean, mean)
+            self.parts = index(parts)
         self.output.restore(saved["output"])
         if self.sets is not None and saved["sets"] is not None:
             self.sets.restore(saved["sets"])
@@ -414,7 +436,7 @@ class Run:
                     self._checkpoint()
             elif not self.epoch():
                 self.status = Status.MAX_SECONDS
-            else:
+            elif self.status is None:
                 self._consider()
                 if self.status is None:
                     self._ascend()
@@ -430,8 +452,13 @@ class Run:
         if not self.cursor:  # else a checkpoint was made in mid-epoch
             if self.plan.order == "gap" and self.epochs:
                 self._new_order()
-            if self.shrinking is not None and not self._shrunk(self.shrinking):
-                return False
+            if self.shrinking is not None:
+                if not self._shrunk(self.shrinking):
+                    return False
+                if self._solved(self.shrinking):
+                    return True
+            if self.mean is not None:
+                self.mean[:], self.parts = 0, 0
             self.state.core.forget(len(self.order.next()))
         self._use("epochs")
         if self.state.core.growing:
@@ -470,6 +497,15 @@ class Run:
             rows = rows[shrinking.rests[rows] == 0]
         core.calm = FIRST * shrinking.calm
         return True
+
+    def _solved(self, shrinking: Shrinking) -> bool:
+        """After passes: certify if they have left so little that the rows at rest may stay so."""
+        left, level = shrinking.left, shrinking.level
+        if 0 < left <= NEARLY * level and self.schedule.every is None:
+            if self.schedule.due(self.epochs, self.epochs, left, level):
+                self.parts = 0  # the last epoch is past
+                self._certify(left)
+        return self.status is not None
 
     def _use(self, name: str) -> None:
         """Note what the run is made of."""
@@ -689,12 +725,13 @@ class Run:
         problem, core, begin, chunk = self.problem, self.state.core, self.cursor, self.chunk
         if (keeper := _resident.keeper()) is not None:
             chunk = min(chunk, keeper.VISITS)
+        part = -(-len(visits) // PARTS) if whole and self.mean is not None else len(visits)
         self.cursor = 0
         try:
             while begin < len(visits):
                 if self.steps == self.output.pause:
                     self.output.look(self.steps)
-                stop = min(begin + chunk, len(visits))
+                stop = min(begin + chunk, (begin // part + 1) * part, len(visits))
                 stop = int(min(stop, begin + self.output.pause - self.steps))
                 core.run(visits[begin:stop])
                 if keeper is not None:
@@ -707,6 +744,10 @@ class Run:
                     )
                 self.steps += stop - begin
                 begin = stop
+                if part < len(visits) and begin % part * (len(visits) - begin) == 0:
+                    assert self.mean is not None
+                    self.mean += self.v  # which is w for l2
+                    self.parts += 1
                 if begin < len(visits):
                     if self._late():
                         return False
@@ -725,6 +766,9 @@ class Run:
         """
         problem, plan, side = self.problem, self.plan, self.side
         own_w, alpha = self.output.pair()
+        if w is None and self.mean is not None and self.parts:
+            self._use("averaging")
+            w = self.mean / self.parts
         w = own_w if w is None else w
         unscaled, slack = alpha, -1.0
         # the last iterate's v is recomputed from b alone, which ends its drift

@@ -20,7 +20,8 @@ from ._core.losses import Loss
 FEW = 0.9  # of the rows must be fewer than this part for passes to be worth it
 MOST_VISITS, MOST_PASSES = 2.0, 50  # of n, and how many passes, between two epochs
 ENOUGH = 0.1  # times the gap that the last epoch has seen
-NEAR = 0.3  # times the target
+NEAR = 0.8  # times the target, at which a certificate is worth its work ...
+WITHIN = 3.0  # ... and times the target, from where passes go that far
 CALM = 0.3  # times the furthest that the last steps have moved a margin
 
 FIRST = 0.01  # times that, for an epoch, until its own steps have moved one further
@@ -61,7 +62,8 @@ class Shrinking:
     @property
     def enough(self) -> float:
         """The gap at which the rows that move are solved well enough."""
-        return max(NEAR * self.level, ENOUGH * self.gap)
+        enough = ENOUGH * self.gap
+        return enough if enough > WITHIN * self.level else NEAR * self.level
 
     @property
     def slow(self) -> bool:

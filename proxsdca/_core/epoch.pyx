@@ -360,8 +360,9 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                         rests[i] = False
                         calm = fmax(calm, fabs(new - alpha[i]) / s * q)
                     else:
-                        rests[i] = (calm > 0 and term.best(y, b, m - calm, q) == b
-                                    and term.best(y, b, m + calm, q) == b)
+                        # without branches, which nobody foresees
+                        rests[i] = ((calm > 0) & (term.best(y, b, m - calm, q) == b)
+                                    & (term.best(y, b, m + calm, q) == b))
             if AnyTerm is Penalty:
                 if new != b:
                     path += fabs(new - b) * sqrt(q)

@@ -9,8 +9,7 @@ from .rows cimport hold
 
 
 cdef enum:
-    SAMPLES = 1024  # of an epoch's visits, at the least ...
-    SPARSEST = 15   # ... but no fewer than one in sixteen
+    LONG = 4096     # visits
 
 
 cdef copied(const Record* records, Py_ssize_t count):
@@ -49,11 +48,9 @@ cdef class Loop:
     def forget(self, Py_ssize_t visits=0):
         """Start the sums anew, for an epoch of so many visits, in however many parts.
 
-        phi and phi* may cost more than the step: of many visits some are enough.
+        phi and phi* may cost more than the step: in long epochs every fourth visit is enough.
         """
-        self.mask = 0
-        while self.mask < SPARSEST and visits > SAMPLES * (2 * self.mask + 2):
-            self.mask = 2 * self.mask + 1
+        self.mask = 3 if visits >= LONG else 0
         self.position, self.length = 0, visits
         self.excess = self.loss = self.inner = 0
         self.sampled = self.visits = self.visited = self.changed = 0
