@@ -32,7 +32,8 @@ from ._working_sets import WorkingSets
 logger = logging.getLogger("proxsdca")
 
 MEAN = 0.75  # of what the loop estimates, the gap at such a mean may be
-PARTS = 8  # of an epoch, after which w is taken down for its mean
+LEAST_PART = 64  # visits of ...
+PARTS = 8  # ... the parts of an epoch, after which w is taken down for its mean
 PAGES = 1 << 18  # rows of a new array that are touched at a time
 CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending signals
 SHORT = 30  # epochs; up to here a run has two certificates
@@ -40,6 +41,7 @@ NEAR = 3.0  # times the target: from here on longer runs certify as often as the
 ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 STALLED = 100.0  # times its rounding: a gap that is down to this ...
 PATIENCE = 20  # ... and has not halved for so many certificates will not fall any further
+PLAINLY = 1e-10  # the least target for which they are tried
 PLAIN = 0.01  # of the target may be rounding, for certificates from plain sums
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
 # The whole numbers of a run, and what its schedule has, that go into a checkpoint.
@@ -245,7 +247,7 @@ class Run:
         self.history: list[tuple[float, ...]] = []
         self.progress = Progress(plan.verbose)
         # Whether certificates may do with plain sums, as far as their bounds are small enough.
-        self.plain = plan.target.level(1.0) > 0
+        self.plain = plan.target.level(1.0) > PLAINLY
         self.certified_steps = -1  # the step at which the last certificate was made
         self.estimates: list[float] = []  # of the gap, an epoch each
         self.plain_epochs = 0  # since the last ascent along faces
@@ -475,10 +477,12 @@ class Run:
         """Passes over the rows that are not at rest; False where time ran out inside them."""
         core, n = self.state.core, len(self.active)
         assert isinstance(core, Epoch)
+        shrinking.left = 0.0
+        if not shrinking.calm:
+            return True
         rows = shrinking.moving(self.active)
         left = (self.plan.max_epochs - self.epochs - 1) * n - shrinking.visits % n
         left = min(int(MOST_VISITS * n), left)
-        shrinking.left = 0.0
         passes = MOST_PASSES if 0 < len(rows) <= FEW * self.visits else 0
         while passes and 0 < len(rows) <= left:
             self._use("shrinking")
@@ -725,7 +729,9 @@ class Run:
         problem, core, begin, chunk = self.problem, self.state.core, self.cursor, self.chunk
         if (keeper := _resident.keeper()) is not None:
             chunk = min(chunk, keeper.VISITS)
-        part = -(-len(visits) // PARTS) if whole and self.mean is not None else len(visits)
+        part = len(visits)
+        if whole and self.mean is not None:
+            part = min(part, max(LEAST_PART, -(-part // PARTS)))
         self.cursor = 0
         try:
             while begin < len(visits):

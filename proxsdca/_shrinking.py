@@ -3,19 +3,18 @@
 Where phi* has kinks, or its domain ends that alpha_i may reach, most alpha_i end up there and stay.
 The kernel notes which rows would not move even if their margin were off by as much as the last
 steps have moved one (`Epoch.watch`). They are passed over until the others are nearly solved, and
-then visited again: every epoch is whole, and its estimate of the gap, like any certificate, is one
-of all rows.
+then visited again: every epoch is whole, and its estimate of the gap is one of all rows. Where the
+others are solved as well as is asked for, a certificate, which is one of all rows too, may show
+that no more is needed.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ._checkpoint import overwrite
-from ._core.losses import Loss
 
 FEW = 0.9  # of the rows must be fewer than this part for passes to be worth it
 MOST_VISITS, MOST_PASSES = 2.0, 50  # of n, and how many passes, between two epochs
@@ -23,15 +22,7 @@ ENOUGH = 0.1  # times the gap that the last epoch has seen
 NEAR = 0.8  # times the target, at which a certificate is worth its work ...
 WITHIN = 3.0  # ... and times the target, from where passes go that far
 CALM = 0.3  # times the furthest that the last steps have moved a margin
-
 FIRST = 0.01  # times that, for an epoch, until its own steps have moved one further
-
-
-def possible(loss: Loss, target: np.ndarray) -> bool:
-    """Whether an alpha_i may rest at an end of its domain: phi* has a finite slope there."""
-    y = float(target[0])
-    ends = (float(end) for end in loss.domain(y))
-    return any(math.isfinite(loss.derivatives(end, y)[0]) for end in ends if math.isfinite(end))
 
 
 class Shrinking:

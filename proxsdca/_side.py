@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from . import _newton, _shrinking, _validate, theory
+from . import _newton, _validate, theory
 from ._checkpoint import overwrite
 from ._core.block_epoch import BlockEpoch
 from ._core.block_objective import restore
@@ -372,9 +372,9 @@ class RowSide(Side):
     def grows(self, curvature: np.ndarray) -> bool:
         # Where a step is near alpha_i = -phi_i'(x_i^T w), which few examples mislead.
         problem = self.problem
-        plain = isinstance(self.map, L2Map) and not problem.free
-        mean = float(np.average(curvature, weights=self.weight))
-        return plain and 0 < mean <= problem.loss.gamma
+        if not problem.loss.gamma > 0 or problem.free or not isinstance(self.map, L2Map):
+            return False
+        return 0 < float(np.average(curvature, weights=self.weight)) <= problem.loss.gamma
 
     @cached_property
     def second_order(self) -> str:
@@ -408,7 +408,7 @@ class RowSide(Side):
     @property
     def shrinks(self) -> bool:
         separable = isinstance(self.map, (L2Map, L1L2Map, WeightedL1L2Map))
-        return separable and not self.term.foreign and _shrinking.possible(self.term, self.target)
+        return separable and not self.term.foreign and self.term.may_rest(self.target[0])
 
     def primal_estimate(self, core: Core, last: float) -> float:
         # g(w) >= v^T w / 2, so this is an estimate from below

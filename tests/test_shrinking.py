@@ -5,7 +5,7 @@ import pytest
 from problems import LOSS_NAMES, make
 
 import proxsdca
-from proxsdca import _random, _shrinking, _side
+from proxsdca import _random, _side
 
 KINKED = [name for name in LOSS_NAMES if name not in ("logistic", "squared", "poisson")]
 LARGE = {"n": 400, "d": 30, "density": 0.3}
@@ -14,7 +14,7 @@ LARGE = {"n": 400, "d": 30, "density": 0.3}
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_which_losses_let_rows_rest(loss):
     problem = make(loss).problem()
-    assert _shrinking.possible(problem.loss, problem.target) == (loss in KINKED)
+    assert problem.loss.may_rest(problem.target[0]) == (loss in KINKED)
 
 
 @pytest.mark.parametrize("reg", ["l2", "l1l2"])

@@ -15,7 +15,7 @@ from .notes import note
 
 from cpython.object cimport PyObject_GenericSetAttr
 from libc.float cimport DBL_MIN
-from libc.math cimport INFINITY, NAN, log
+from libc.math cimport INFINITY, NAN, isfinite, log
 
 from .numeric cimport (
     default_conjugate_size, default_conjugate_sizes, default_value_size, default_value_sizes,
@@ -459,6 +459,12 @@ cdef class Loss(Term):
     def derivatives(self, double b, double y):
         """The first and second derivative of b -> phi*(-b); NaN where they are not known."""
         return self.conj_slope(y, b), self.conj_curve(y, b)
+
+    def may_rest(self, double y):
+        """Whether b may rest at an end of its domain: phi* has a finite slope there."""
+        cdef double lower = self.lower(y), upper = self.upper(y)
+        return ((isfinite(lower) and isfinite(self.conj_slope(y, lower)))
+                or (isfinite(upper) and isfinite(self.conj_slope(y, upper))))
 
     def _map(self, int which, y, x):
         y, x = np.broadcast_arrays(np.asarray(y, float), np.asarray(x, float))
