@@ -229,10 +229,16 @@ cdef class Logistic(Loss):
                 lo = u
             slope = one * one + q * e
             bend = q * e * (e - 1 if u > 0 else 1 - e)
-            h = slope * slope
-            if f * bend < h:
-                h -= 0.5 * f * bend
-            h = -f * slope * one / h
+            if q < 1e100:
+                h = slope * slope
+                if f * bend < h:
+                    h -= 0.5 * f * bend
+                h = -f * slope * one / h
+            else:       # in quotients, as products would overflow
+                h = -f * one / slope
+                bend /= slope * one
+                if h * bend > -1:
+                    h /= 1 + 0.5 * h * bend
             if fabs(h) <= last or fabs(h) <= 1e-15 * fabs(u):
                 return y * clip(p + p * (1 - p) * h * (1 + 0.5 * h * (1 - 2 * p)), 0, 1)
             if not (lo < u + h < hi and fabs(h) <= 0.5 * move):
