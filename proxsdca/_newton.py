@@ -450,7 +450,7 @@ class SmoothAscent(Steps):
             self._radius,
         )
         self._work.append(steps)
-        core.margins(self._step, self._dz)
+        core.margins_of_step(self._step, self._dz)
         slope, t = product(self._gradient, self._step), 1.0
         while True:
             w = self.w + t * self._step

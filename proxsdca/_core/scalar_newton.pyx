@@ -16,7 +16,7 @@ the domain count.  For a smooth loss mu = 0 does, and F is P itself.
 
 import numpy as np
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, fabs, log1p
 from libc.string cimport memcpy
 
 from .equations cimport Equations, factorise, substitute
@@ -30,6 +30,7 @@ from .signals cimport PATIENCE, poll
 from .step cimport term_argument
 from .sums cimport Sum, add, result
 from .term cimport Term
+from .wide cimport exp_each
 
 ctypedef fused SomeTerm:
     Logistic
@@ -40,6 +41,9 @@ cdef enum:
     WIDEST = 600                    # columns, up to which the preconditioner is H itself ...
     MOST_WORK = 4_000_000_000       # ... if it takes no more products than this, in dense rows
     SPREAD = 4                      # times faster are products in order than scattered ones
+    LANES = 8                       # losses side by side, ...
+    GROUP = 8                       # ... and one after the other, for one logarithm
+    BATCH = LANES * GROUP
     TASK_MARGINS = 1
     TASK_BLOCK = 2
     TASK_PRODUCT = 3
@@ -74,6 +78,8 @@ cdef class ScalarNewton(Equations):
     # The curvature of the free examples: which they are, and s_i / (n (c_i + mu)).
     cdef Py_ssize_t[::1] example
     cdef double[::1] bend, block
+    # X p for the last product with H, and X x for the x that `solve` has made of them.
+    cdef double[::1] seen, image
 
     def __init__(self, Rows rows, Term term, const double[::1] target, weight, double lam):
         self.rows, self.term, self.plain = rows, term, L2Map()
@@ -81,7 +87,7 @@ cdef class ScalarNewton(Equations):
         self.dim = rows.d
         self.blocked = ScalarNewton.blocked_for(rows.n, rows.d)
         self.example = np.empty(rows.n, np.intp)
-        self.bend = np.empty(rows.n)
+        self.bend, self.seen, self.image = (np.empty(rows.n) for _ in range(3))
 
     @staticmethod
     def blocked_for(Py_ssize_t n, Py_ssize_t d):
@@ -102,6 +108,21 @@ cdef class ScalarNewton(Equations):
     def margins(self, const double[::1] w, double[::1] z):
         """z = X w."""
         self._pass(TASK_MARGINS, w, z)
+
+    def margins_of_step(self, const double[::1] step, double[::1] dz):
+        """dz = X step, for the step that `solve` has found."""
+        if self.exact or self.free < self.rows.n:   # products are with the free examples alone
+            self.margins(step, dz)
+        else:
+            dz[:] = self.image
+
+    cdef void advance(self, double a) noexcept:
+        cdef Py_ssize_t f
+        if a == 0:
+            self.image[:] = 0
+            return
+        for f in range(self.free):
+            self.image[f] += a * self.seen[f]
 
     def respond(self, const double[::1] z, dz, double t, const double[::1] base, double mu, out):
         """The alpha that attain the losses at z + t dz, into `out` where that is not None.
@@ -148,6 +169,8 @@ cdef class ScalarNewton(Equations):
         """The alpha = -s phi'(z + t dz) of a smooth loss, into `out`; the mean of s_i phi."""
         cdef const double[::1] direction = dz
         if isinstance(self.term, Logistic):
+            if self.weight is None:
+                return logistic_responses(self.target, z, direction, t, out)
             return responses(<Logistic>self.term, self.target, self.weight, z, direction, t, out)
         return responses(self.term, self.target, self.weight, z, direction, t, out)
 
@@ -275,6 +298,49 @@ cdef double responses(SomeTerm term, const double[::1] target, const double[::1]
     return result(&total) / n
 
 
+cdef double logistic_responses(const double[::1] target, const double[::1] z,
+                               const double[::1] dz, double t, double[::1] out) except? -1:
+    """The same without weights, side by side: a batch of them needs as many logarithms as it has lanes.
+
+    log(1 + e) + log(1 + e') = log(1 + (e + e' + e e')), to which small e are no less exact.
+    """
+    cdef Py_ssize_t at, i, k, g, count, n = target.shape[0]
+    cdef double m[BATCH]
+    cdef double e[BATCH]
+    cdef double odds[LANES]
+    cdef double linear[LANES]
+    cdef Sum total = Sum(0, 0, 0, 0)
+    with nogil:
+        for at in range((n + BATCH - 1) // BATCH):
+            i = BATCH * at
+            count = min(n - i, BATCH)
+            for k in range(count):
+                m[k] = z[i + k]
+            if dz is not None:
+                for k in range(count):
+                    m[k] += t * dz[i + k]
+            for k in range(count):
+                m[k] *= target[i + k]
+            for k in range(count, BATCH):
+                m[k] = INFINITY
+            for k in range(BATCH):
+                e[k] = -fabs(m[k])
+            exp_each(e, e, BATCH)
+            for k in range(count):
+                out[i + k] = target[i + k] * (e[k] if m[k] > 0 else 1.0) / (1 + e[k])
+            for k in range(LANES):
+                odds[k], linear[k] = e[k], m[k] if m[k] < 0 else 0.0
+            for g in range(1, GROUP):
+                for k in range(LANES):
+                    odds[k] += e[LANES * g + k] + odds[k] * e[LANES * g + k]
+                    linear[k] += m[LANES * g + k] if m[LANES * g + k] < 0 else 0.0
+            for k in range(LANES):
+                add(&total, log1p(odds[k]) - linear[k])
+            if i % PATIENCE < BATCH:
+                poll()
+    return result(&total) / n
+
+
 cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                double[::1] out) except -1:
     """One pass over all rows, or over the free ones."""
@@ -289,8 +355,8 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
             if task == TASK_MARGINS:
                 out[f] = dot(rows, i, state.plain, &x[0])
             elif task == TASK_PRODUCT:
-                axpy(rows, i, state.bend[f] * dot(rows, i, state.plain, &x[0]), state.plain,
-                     &out[0], NULL, 0)
+                state.seen[f] = dot(rows, i, state.plain, &x[0])
+                axpy(rows, i, state.bend[f] * state.seen[f], state.plain, &out[0], NULL, 0)
             elif not state.blocked:
                 for e in range(count):
                     entry = value(rows, first, e)
