@@ -44,6 +44,8 @@ FACE_ACCURACY = 0.3  # the part of the gradient along the faces that may be left
 BLOCK_ACCURACY = 0.05  # ... and where an example has several margins
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 ACCURACY = 0.2  # of the equations of proximal steps
+THIN = 3
+THIN_FROM = 0.05
 FEW = 1.5  # times those on the move, examples take part in a proximal step
 MOST_FEW = 0.75  # of all, for that to be worth it
 BETWEEN = 5  # epochs between two ascents along faces
@@ -109,7 +111,7 @@ def scalar_newton(problem: Problem) -> ScalarNewton:
     return ScalarNewton(problem.storage, problem.loss, problem.target, problem.weight, problem.lam)
 
 
-def sampled(problem: Problem) -> tuple[np.ndarray, int] | None:
+def sampled(problem: Problem) -> tuple[np.ndarray, int, float] | None:
     """The w that every 16th example asks for, where there are examples enough, and what nonzeros
     it took: for a smooth loss a good place for Newton's method to start from."""
     if problem.loss.gamma == 0 or problem.n < SAMPLE * ENOUGH * problem.d:
@@ -137,7 +139,7 @@ def sampled(problem: Problem) -> tuple[np.ndarray, int] | None:
         if ascent.touched > MOST_SAMPLED * problem.storage.nnz:
             break
         ascent.ascend(lambda primal: SAMPLE_GAP * abs(primal), lambda: 10**6)
-    return ascent.best_w, ascent.touched
+    return ascent.best_w, ascent.touched, ascent.primal
 
 
 @dataclass(frozen=True)
@@ -407,12 +409,14 @@ class SmoothAscent(Steps):
             self.w += problem.correlations(alpha) / problem.lam
             self._accumulated = problem.storage.nnz
         self.dual = -core.conjugate(alpha) - 0.5 * problem.lam * product(self.w, self.w)
+        self._thin = False  # whether the preconditioner does with fewer examples
         if not self.w.any() and (found := sampled(problem)):
-            self.w, touched = found
+            self.w, touched, primal = found
             self._accumulated += touched
+            self._thin = SAMPLE * problem.d > THIN_FROM * problem.n * primal
         self._z, self._dz = (np.zeros(core.entries) for _ in range(2))
         self._at, self._next = (np.zeros(core.entries) for _ in range(2))
-        self._step = np.empty(core.dim)
+        self._step, self._gradient = np.empty(core.dim), np.empty(core.dim)
         if self.w.any():
             core.margins(self.w, self._z)
         self.primal = self._value(self._z, None, 0.0, self.w)
@@ -436,20 +440,22 @@ class SmoothAscent(Steps):
         """One step, for a gap of `level` of the primal."""
         core, lam, before = self.core, self.problem.lam, self.gap
         fresh = not self._work or core.rebuild < CHEAP or sum(self._work) > core.rebuild
-        core.curve(self._at, 0.0, fresh)
         if fresh:
+            core.prepare(self._thin)
             self._work = []
         wanted = level(self.primal)
         relative = self._surplus / max(abs(self.primal), 1e-300)
+        most = int(THIN) if self._thin and core.rebuild>0 else 200
         steps = core.solve(
             self._gradient,
             self._step,
             min(LOOSE, max(1e-3, TIGHT * math.sqrt(relative))),
-            min(200, passes_left() - LEAST + 1),
+            min(most, passes_left() - LEAST + 1),
             0.4 * lam * wanted,
             self._radius,
         )
         self._work.append(steps)
+        if not core.exact and steps>=THIN: self._thin = False
         core.margins_of_step(self._step, self._dz)
         slope, t = product(self._gradient, self._step), 1.0
         while True:
@@ -496,8 +502,8 @@ class SmoothAscent(Steps):
     def _look(self) -> None:
         """The gradient at w, and the dual of the responses."""
         lam = self.problem.lam
-        self._gradient = lam * self.w - self.problem.correlations(self._at)
-        self._accumulated += self.problem.storage.nnz
+        self.core.look(self._at, self._gradient)
+        np.subtract(lam * self.w, self._gradient, out=self._gradient)
         self._surplus = 0.5 * product(self._gradient, self._gradient) / lam
         if self.primal - self._surplus > self.dual:
             self.dual = self.primal - self._surplus
