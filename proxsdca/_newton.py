@@ -32,10 +32,12 @@ SAMPLE_CURVATURE = 10.0  # ... with so much regularisation that |x|^2 / (lam n) 
 # a proximal step may leave in its own: for losses of one margin, and of several.
 START, NEAR = 0.1, 0.1
 START_BLOCKS, NEAR_BLOCKS = 0.03, 0.3
-LOOSE = 0.5  # how accurate a step is at the least, in parts of the gradient, ...
+LOOSE = 0.35  # how accurate a step is at the least, in parts of the gradient, ...
 TIGHT = 0.5  # ... or so many times the square root of the relative gap
 WIDER = 2.0  # times as far the model is trusted after a step as long as that
 CHEAP = 8.0  # products that an exact H may cost, to be made for every step
+FAR = 0.05  # of P that a start may be above the least, where H need not be exact ...
+MOST_THIN = 3  # ... as long as a step takes fewer products than this
 ROUNDING = 1e-14  # of D, by which the dual of a response may seem to fall
 PATIENCE = 3  # proximal steps without a rise, after which epochs are better
 LEAST = 6  # passes over X that a step of Newton's method takes, at the least
@@ -44,8 +46,6 @@ FACE_ACCURACY = 0.3  # the part of the gradient along the faces that may be left
 BLOCK_ACCURACY = 0.05  # ... and where an example has several margins
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 ACCURACY = 0.2  # of the equations of proximal steps
-THIN = 3
-THIN_FROM = 0.05
 FEW = 1.5  # times those on the move, examples take part in a proximal step
 MOST_FEW = 0.75  # of all, for that to be worth it
 BETWEEN = 5  # epochs between two ascents along faces
@@ -413,7 +413,8 @@ class SmoothAscent(Steps):
         if not self.w.any() and (found := sampled(problem)):
             self.w, touched, primal = found
             self._accumulated += touched
-            self._thin = SAMPLE * problem.d > THIN_FROM * problem.n * primal
+            # what as many examples to a weight leave to be gained, in the mean and of likelihoods
+            self._thin = SAMPLE * problem.d > FAR * problem.n * primal
         self._z, self._dz = (np.zeros(core.entries) for _ in range(2))
         self._at, self._next = (np.zeros(core.entries) for _ in range(2))
         self._step, self._gradient = np.empty(core.dim), np.empty(core.dim)
@@ -439,23 +440,24 @@ class SmoothAscent(Steps):
     def ascend(self, level: Callable[[float], float], passes_left: Callable[[], int]) -> None:
         """One step, for a gap of `level` of the primal."""
         core, lam, before = self.core, self.problem.lam, self.gap
-        fresh = not self._work or core.rebuild < CHEAP or sum(self._work) > core.rebuild
-        if fresh:
+        if not self._looked:
+            self._look()
+        stale = core.rebuild < CHEAP or sum(self._work) > core.rebuild
+        if not self._work or stale or core.thin > self._thin:
             core.prepare(self._thin)
             self._work = []
         wanted = level(self.primal)
         relative = self._surplus / max(abs(self.primal), 1e-300)
-        most = int(THIN) if self._thin and core.rebuild>0 else 200
         steps = core.solve(
             self._gradient,
             self._step,
             min(LOOSE, max(1e-3, TIGHT * math.sqrt(relative))),
-            min(most, passes_left() - LEAST + 1),
+            min(MOST_THIN if core.thin else 200, passes_left() - LEAST + 1),
             0.4 * lam * wanted,
             self._radius,
         )
         self._work.append(steps)
-        if not core.exact and steps>=THIN: self._thin = False
+        self._thin = self._thin and steps < MOST_THIN
         core.margins_of_step(self._step, self._dz)
         slope, t = product(self._gradient, self._step), 1.0
         while True:
@@ -474,7 +476,7 @@ class SmoothAscent(Steps):
         if t == 1 and missed * missed / max(-0.5 * slope, TINY) + 0.5 * core.left / lam <= wanted:
             self._follow(w)
         if primal < self.primal:
-            self.w, self.primal = w, primal
+            self.w, self.primal, self._looked = w, primal, False
             self._z += t * self._dz
             self._at, self._next = self._next, self._at
         if self.gap > wanted:
@@ -501,7 +503,7 @@ class SmoothAscent(Steps):
 
     def _look(self) -> None:
         """The gradient at w, and the dual of the responses."""
-        lam = self.problem.lam
+        lam, self._looked = self.problem.lam, True
         self.core.look(self._at, self._gradient)
         np.subtract(lam * self.w, self._gradient, out=self._gradient)
         self._surplus = 0.5 * product(self._gradient, self._gradient) / lam

@@ -79,6 +79,7 @@ cdef class ScalarNewton(Equations):
     cdef readonly Py_ssize_t touched
     cdef readonly Py_ssize_t free       # examples with curvature
     cdef readonly double rebuild        # how many steps of `solve` a preconditioner costs
+    cdef readonly bint thin             # whether it has but a part of the examples
     # The curvature s_i / (n (c_i + mu)) of the examples, and which of them are free.
     cdef double[::1] bend
     cdef Py_ssize_t[::1] example
@@ -108,7 +109,7 @@ cdef class ScalarNewton(Equations):
     def cost_of_factors(Py_ssize_t n, Py_ssize_t d, Py_ssize_t nnz):
         """About how many products with H it takes to make H and its factors: products for each row,
         and d^3 / 6 of them for the factors."""
-        return 0.1 * (min(SPREAD * nnz / n, d) + d * d * (d / 3.0) / max(1, nnz))
+        return 0.1 * (min(SPREAD * nnz / n, d) + d * d * (d / 6.0) / max(1, nnz))
 
     @property
     def entries(self):
@@ -253,7 +254,7 @@ cdef class ScalarNewton(Equations):
         own diagonal.
         """
         cdef Py_ssize_t j, d = self.dim, n = self.rows.n, most = max(MOST * d, n // PART)
-        thin = thin and self.blocked and 2 * most < self.free
+        self.thin = thin = thin and self.blocked and 2 * most < self.free
         self.exact = self.blocked and not thin
         self._choose(most if thin else 0)
         self.block = np.zeros(d * d if self.blocked else d)
