@@ -404,11 +404,11 @@ class SmoothAscent(Steps):
 
     def __init__(self, problem: Problem, alpha: Any, core: ScalarNewton) -> None:
         self.problem, self.alpha, self.core = problem, alpha, core
-        self.w, self._accumulated = np.zeros(core.dim), 0
+        self.w, self._accumulated, self.dual = np.zeros(core.dim), 0, 0.0
         if alpha.any():
             self.w += problem.correlations(alpha) / problem.lam
             self._accumulated = problem.storage.nnz
-        self.dual = -core.conjugate(alpha) - 0.5 * problem.lam * product(self.w, self.w)
+            self.dual = -core.conjugate(alpha) - 0.5 * problem.lam * product(self.w, self.w)
         self._thin = False  # whether the preconditioner does with fewer examples
         if not self.w.any() and (found := sampled(problem)):
             self.w, touched, primal = found

@@ -390,7 +390,10 @@ class RowSide(Side):
         gamma: float = problem.loss.gamma
         if not gamma > 0:
             return 0.0
-        start: float = problem.mean_loss(np.zeros(problem.n))
+        if problem.loss.classification:
+            start = float(problem.loss.value(np.zeros(1), np.ones(1))[0])  # whatever the label
+        else:
+            start = problem.mean_loss(np.zeros(problem.n))
         condition = float(np.average(curvature, weights=self.weight)) / gamma
         ratio = max(1.0, start / max(level(start), TINY))
         return float(0.5 * (1 + condition) * math.log(ratio))

@@ -30,7 +30,7 @@ from .signals cimport PATIENCE, poll
 from .step cimport term_argument
 from .sums cimport Sum, add, result
 from .term cimport Term
-from .wide cimport exp_each
+from .wide cimport exp_each, log_each
 
 ctypedef fused SomeTerm:
     Logistic
@@ -57,6 +57,7 @@ cdef enum:
 # The few directions in which H is large by all of it are the ones that conjugate gradients find
 # by themselves.
 cdef double DIAGONAL = 0.1
+cdef double LEAST = 1e-300              # a normal number whose logarithm is taken for that of 0
 
 
 cdef class ScalarNewton(Equations):
@@ -99,6 +100,7 @@ cdef class ScalarNewton(Equations):
         self.example, self.member = (np.empty(rows.n, np.intp) for _ in range(2))
         self.bend, self.seen, self.image, self.part = (np.zeros(rows.n) for _ in range(4))
         self.sums = np.zeros((rows.d, 2))
+        self.block = np.empty(rows.d * rows.d if self.blocked else rows.d)
 
     @staticmethod
     def blocked_for(Py_ssize_t n, Py_ssize_t d):
@@ -187,6 +189,8 @@ cdef class ScalarNewton(Equations):
 
     def conjugate(self, const double[::1] alpha):
         """The mean of s_i phi*(-alpha_i / s_i)."""
+        if isinstance(self.term, Logistic) and self.weight is None:
+            return logistic_conjugates(self.target, alpha)
         cdef Py_ssize_t i, n = self.rows.n
         cdef double s = 1, y
         cdef Sum total = Sum(0, 0, 0, 0)
@@ -257,8 +261,8 @@ cdef class ScalarNewton(Equations):
         self.thin = thin = thin and self.blocked and 2 * most < self.free
         self.exact = self.blocked and not thin
         self._choose(most if thin else 0)
-        self.block = np.zeros(d * d if self.blocked else d)
         if self.blocked:
+            self.block[:] = 0
             self._pass(TASK_BLOCK, None, self.block)
             if thin:
                 for j in range(d):
@@ -405,6 +409,42 @@ cdef double logistic_responses(const double[::1] target, const double[::1] z,
     return result(&total) / n
 
 
+cdef double logistic_conjugates(const double[::1] target, const double[::1] alpha) except? -1:
+    """The mean of phi*(-alpha_i) = t log t + (1 - t) log(1 - t), side by side.
+
+    What 1 - t loses in rounding is nothing to t log t, but is to the other where t is small.
+    """
+    cdef Py_ssize_t at, i, k, count, n = target.shape[0]
+    cdef double t[BATCH]
+    cdef double u[BATCH]
+    cdef double log_t[BATCH]
+    cdef double log_u[BATCH]
+    cdef double outside = 0, sum
+    cdef Sum total = Sum(0, 0, 0, 0)
+    with nogil:
+        for at in range((n + BATCH - 1) // BATCH):
+            i = BATCH * at
+            count = min(n - i, BATCH)
+            for k in range(count):
+                t[k] = target[i + k] * alpha[i + k]
+            for k in range(count, BATCH):
+                t[k] = 0
+            for k in range(BATCH):
+                outside = 1.0 if t[k] < 0 or t[k] > 1 else outside
+                u[k] = 1 - t[k]
+                log_t[k] = t[k] if t[k] > LEAST else LEAST
+                log_u[k] = u[k] if u[k] > LEAST else LEAST
+            log_each(log_t, log_t, BATCH)
+            log_each(log_u, log_u, BATCH)
+            sum = 0
+            for k in range(BATCH):
+                sum += t[k] * log_t[k] + (u[k] * log_u[k] + ((1 - u[k]) - t[k]))
+            add(&total, sum)
+            if i % PATIENCE < BATCH:
+                poll()
+    return INFINITY if outside else result(&total) / n
+
+
 cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                double[::1] out) except -1:
     """One pass over all rows, or over the free ones.
@@ -414,7 +454,8 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
     cdef Py_ssize_t f, i, e, g, at, b, first, count, d = rows.d, unseen = 0
     cdef bint every = task == TASK_MARGINS or task == TASK_LOOK
     cdef Py_ssize_t visits = rows.n
-    cdef double bend, entry
+    cdef double bend, slope, entry
+    cdef double* sums = &state.sums[0, 0]
     cdef double[::1] dense = np.zeros(d if task == TASK_BLOCK else 1)
     if task == TASK_LOOK:
         state.sums[:] = 0
@@ -438,10 +479,11 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                 state.seen[i] = dot(rows, i, state.plain, &x[0])
                 axpy(rows, i, bend * state.seen[i], state.plain, &out[0], NULL, 0)
             elif task == TASK_LOOK:
+                slope = x[i]
                 for e in range(count):
                     at, entry = column(rows, first, e), value(rows, first, e)
-                    state.sums[at, 0] += x[i] * entry
-                    state.sums[at, 1] += bend * entry * entry
+                    sums[2 * at] += slope * entry
+                    sums[2 * at + 1] += bend * entry * entry
             elif AnyRows in SparseRows and SPREAD * count < d:
                 for e in range(count):
                     at = column(rows, first, e)
