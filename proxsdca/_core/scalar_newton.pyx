@@ -24,7 +24,7 @@ from .losses cimport Logistic, clip
 from .regs cimport L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, SparseRows, Strided32,
-    Strided64, axpy, column, dot, prefetch_row, span, value,
+    Strided64, axpy, column, dot, lead_of, prefetch_row, span, value,
 )
 from .signals cimport PATIENCE, poll
 from .step cimport term_argument
@@ -455,6 +455,7 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
     cdef bint every = task == TASK_MARGINS or task == TASK_LOOK
     cdef Py_ssize_t visits = rows.n
     cdef double bend, slope, entry
+    cdef Py_ssize_t lead = lead_of(rows)
     cdef double* sums = &state.sums[0, 0]
     cdef double[::1] dense = np.zeros(d if task == TASK_BLOCK else 1)
     if task == TASK_LOOK:
@@ -468,7 +469,7 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
             if task == TASK_BLOCK:
                 i, bend = state.member[f], state.part[f]
                 if f + AHEAD < visits:
-                    prefetch_row(rows, state.member[f + AHEAD])
+                    prefetch_row(rows, state.member[f + AHEAD], lead)
             else:
                 i = f if every else state.example[f]
                 bend = state.bend[i]
