@@ -60,7 +60,7 @@ def test_derivatives_of_the_conjugate(loss, t, y):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", KNOWN)
 def test_ascents_end_where_the_paper_does(loss, weighted, d, ascents, monkeypatch):
-    for name in ("SLOW", "SLOW_FACES", "SLOW_AND_LARGE"):
+    for name in ("SLOW", "SLOW_FACES", "SLOW_AND_WIDE"):
         monkeypatch.setattr(_newton, name, 3.0)
     case = make(loss, seed=3, d=d, **HARD)
     weights = np.random.default_rng(1).integers(0, 4, HARD["n"]) if weighted else None
