@@ -425,6 +425,7 @@ class SmoothAscent(Steps):
         self._at, self._next = self._next, self._at
         self._work: list[int] = []  # steps of conjugate gradients since H was factorised
         self._failures = 0
+        self._looked, self._surplus = False, 0.0  # whether w has been looked at, and what was seen
         self._radius = math.inf  # how far the quadratic model is trusted
         self._look()
 

@@ -368,7 +368,7 @@ cdef double responses(SomeTerm term, const double[::1] target, const double[::1]
 
 cdef double logistic_responses(const double[::1] target, const double[::1] z,
                                const double[::1] dz, double t, double[::1] out) except? -1:
-    """The same without weights, side by side: a batch of them needs as many logarithms as it has lanes.
+    """The same without weights, side by side: a batch needs as many logarithms as it has lanes.
 
     log(1 + e) + log(1 + e') = log(1 + (e + e' + e e')), to which small e are no less exact.
     """
@@ -397,8 +397,8 @@ cdef double logistic_responses(const double[::1] target, const double[::1] z,
             for k in range(count):
                 out[i + k] = target[i + k] * (e[k] if m[k] > 0 else 1.0) / (1 + e[k])
             for k in range(LANES):
-                odds[k], linear[k] = e[k], m[k] if m[k] < 0 else 0.0
-            for g in range(1, GROUP):
+                odds[k] = linear[k] = 0
+            for g in range(GROUP):
                 for k in range(LANES):
                     odds[k] += e[LANES * g + k] + odds[k] * e[LANES * g + k]
                     linear[k] += m[LANES * g + k] if m[LANES * g + k] < 0 else 0.0

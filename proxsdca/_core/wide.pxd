@@ -1,7 +1,7 @@
 # Loops over many numbers that are nothing to each other, so that the compiler works on several side
-# by side, on as many as the machine has room for.  They have neither calls nor branches; numbers are
-# added up only in an order that is written down, and no product is fused with a sum, so that the
-# bits are the same everywhere.
+# by side, on as many as the machine has room for.  They have neither calls nor branches; numbers
+# are added up only in an order that is written down, and no product is fused with a sum, so that
+# the bits are the same everywhere.
 #
 # exp and log are good to about two units in the last place: for steps, which need no more, and not
 # for certificates, whose bounds are derived for the functions of libm.
