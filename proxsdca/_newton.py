@@ -54,6 +54,7 @@ ENOUGH = 5  # ... where that leaves so many for each weight
 MOST_SAMPLED = 2.0  # ... if it takes no more than about so many passes over all of them
 SAMPLE_GAP = 1e-3  # ... known to this relative gap
 SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
+SLOW_ALONE = 40.0  # ... at the start, where no sample is there to start from instead
 SLOW_KINKED, EARLY = 20.0, 4  # ... where rows come to rest, and not before so many epochs
 FACTORS = 2.5  # ... and for each product more than that which an exact H costs so many more
 SLOW_FACES = 40.0  # ... where it goes along the faces of alpha
@@ -112,10 +113,15 @@ def scalar_newton(problem: Problem) -> ScalarNewton:
     return ScalarNewton(problem.storage, problem.loss, problem.target, problem.weight, problem.lam)
 
 
+def has_sample(problem: Problem) -> bool:
+    """Whether there are examples enough to start from the solution of a part of them."""
+    return problem.loss.gamma > 0 and problem.n >= SAMPLE * ENOUGH * problem.d
+
+
 def sampled(problem: Problem) -> tuple[np.ndarray, int, float] | None:
-    """The w that every 16th example asks for, where there are examples enough, and what nonzeros
-    it took: for a smooth loss a good place for Newton's method to start from."""
-    if problem.loss.gamma == 0 or problem.n < SAMPLE * ENOUGH * problem.d:
+    """The w that every 16th example asks for, where there are examples enough, what nonzeros it
+    took, and P of those: for a smooth loss a good place for Newton's method to start from."""
+    if not has_sample(problem):
         return None
     weight = None if problem.weight is None else problem.weight[::SAMPLE]
     if weight is not None:

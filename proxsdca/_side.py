@@ -385,6 +385,10 @@ class RowSide(Side):
     def slow(self) -> float:
         return _newton.scalar_slow(self.problem)
 
+    @property
+    def slow_start(self) -> float:
+        return super().slow_start if _newton.has_sample(self.problem) else _newton.SLOW_ALONE
+
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
         """About half of what Theorem 1 promises, with the mean of |x_i|^2 in the place of R^2.
 

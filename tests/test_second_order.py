@@ -289,3 +289,10 @@ def test_limits_hold(ascents):
     for limit in (1, 7, 20, 50):
         assert case.solve(tol=1e-9, max_epochs=limit).epochs <= limit
     assert case.solve(tol=1e-9, max_epochs=10**6, max_seconds=0.0).epochs <= 1
+
+
+def test_newton_begins_where_a_sample_does():
+    for n, sampled in ((1_500, False), (1_700, True)):
+        r = make("logistic", seed=5, n=n, d=20, lam=1 / n).solve(tol=1e-6)
+        assert r.converged
+        assert (r.solver == ("newton",)) == sampled
