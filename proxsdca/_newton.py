@@ -60,7 +60,7 @@ FACTORS = 2.5  # ... and for each product more than that which an exact H costs 
 SLOW_FACES = 40.0  # ... where it goes along the faces of alpha
 SLOW_ROUNDS = 5.0  # the same, where epochs have passes over the rows that move between them
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
-SLOW_AND_WIDE = 30.0  # the same for losses of one margin
+SLOW_AND_WIDE = 20.0  # the same for losses of one margin
 
 
 def kind(problem: VectorProblem) -> str:
