@@ -447,10 +447,7 @@ cdef double logistic_conjugates(const double[::1] target, const double[::1] alph
 
 cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                double[::1] out) except -1:
-    """One pass over all rows, or over the free ones.
-
-    Of those with little curvature only some go into H, and stand for the others.
-    """
+    """One pass over all rows, over the free ones, or over those in the preconditioner."""
     cdef Py_ssize_t f, i, e, g, at, b, first, count, d = rows.d, unseen = 0
     cdef bint every = task == TASK_MARGINS or task == TASK_LOOK
     cdef Py_ssize_t visits = rows.n
