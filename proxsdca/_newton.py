@@ -32,10 +32,12 @@ SAMPLE_CURVATURE = 10.0  # ... with so much regularisation that |x|^2 / (lam n) 
 # a proximal step may leave in its own: for losses of one margin, and of several.
 START, NEAR = 0.1, 0.1
 START_BLOCKS, NEAR_BLOCKS = 0.03, 0.3
-LOOSE = 0.5  # how accurate a step is at the least, in parts of the gradient, ...
+LOOSE = 0.35  # how accurate a step is at the least, in parts of the gradient, ...
 TIGHT = 0.5  # ... or so many times the square root of the relative gap
 WIDER = 2.0  # times as far the model is trusted after a step as long as that
 CHEAP = 8.0  # products that an exact H may cost, to be made for every step
+FAR = 0.2  # of P that a start may be above the least, where H need not be exact ...
+MOST_THIN = 2  # ... as long as a step takes fewer products than this
 ROUNDING = 1e-14  # of D, by which the dual of a response may seem to fall
 PATIENCE = 3  # proximal steps without a rise, after which epochs are better
 LEAST = 6  # passes over X that a step of Newton's method takes, at the least
@@ -52,11 +54,13 @@ ENOUGH = 5  # ... where that leaves so many for each weight
 MOST_SAMPLED = 2.0  # ... if it takes no more than about so many passes over all of them
 SAMPLE_GAP = 1e-3  # ... known to this relative gap
 SLOW = 9.0  # epochs that it would take otherwise, from which on this is faster ...
+SLOW_ALONE = 40.0  # ... at the start, where no sample is there to start from instead
 SLOW_KINKED, EARLY = 20.0, 4  # ... where rows come to rest, and not before so many epochs
 FACTORS = 2.5  # ... and for each product more than that which an exact H costs so many more
 SLOW_FACES = 40.0  # ... where it goes along the faces of alpha
 SLOW_ROUNDS = 5.0  # the same, where epochs have passes over the rows that move between them
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
+SLOW_AND_WIDE = 20.0  # the same for losses of one margin
 
 
 def kind(problem: VectorProblem) -> str:
@@ -101,7 +105,7 @@ def scalar_slow(problem: Problem) -> float:
             return SLOW_KINKED
         cost = ScalarNewton.cost_of_factors(problem.n, problem.d, problem.nnz)
         return SLOW + FACTORS * max(0.0, cost - CHEAP)
-    return SLOW_AND_LARGE if problem.loss.gamma > 0 else SLOW_FACES
+    return SLOW_AND_WIDE if problem.loss.gamma > 0 else SLOW_FACES
 
 
 def scalar_newton(problem: Problem) -> ScalarNewton:
@@ -109,10 +113,15 @@ def scalar_newton(problem: Problem) -> ScalarNewton:
     return ScalarNewton(problem.storage, problem.loss, problem.target, problem.weight, problem.lam)
 
 
-def sampled(problem: Problem) -> tuple[np.ndarray, int] | None:
-    """The w that every 16th example asks for, where there are examples enough, and what nonzeros
-    it took: for a smooth loss a good place for Newton's method to start from."""
-    if problem.loss.gamma == 0 or problem.n < SAMPLE * ENOUGH * problem.d:
+def has_sample(problem: Problem) -> bool:
+    """Whether there are examples enough to start from the solution of a part of them."""
+    return problem.loss.gamma > 0 and problem.n >= SAMPLE * ENOUGH * problem.d
+
+
+def sampled(problem: Problem) -> tuple[np.ndarray, int, float] | None:
+    """The w that every 16th example asks for, where there are examples enough, what nonzeros it
+    took, and P of those: for a smooth loss a good place for Newton's method to start from."""
+    if not has_sample(problem):
         return None
     weight = None if problem.weight is None else problem.weight[::SAMPLE]
     if weight is not None:
@@ -137,7 +146,7 @@ def sampled(problem: Problem) -> tuple[np.ndarray, int] | None:
         if ascent.touched > MOST_SAMPLED * problem.storage.nnz:
             break
         ascent.ascend(lambda primal: SAMPLE_GAP * abs(primal), lambda: 10**6)
-    return ascent.best_w, ascent.touched
+    return ascent.best_w, ascent.touched, ascent.primal
 
 
 @dataclass(frozen=True)
@@ -402,23 +411,27 @@ class SmoothAscent(Steps):
 
     def __init__(self, problem: Problem, alpha: Any, core: ScalarNewton) -> None:
         self.problem, self.alpha, self.core = problem, alpha, core
-        self.w, self._accumulated = np.zeros(core.dim), 0
+        self.w, self._accumulated, self.dual = np.zeros(core.dim), 0, 0.0
         if alpha.any():
             self.w += problem.correlations(alpha) / problem.lam
             self._accumulated = problem.storage.nnz
-        self.dual = -core.conjugate(alpha) - 0.5 * problem.lam * product(self.w, self.w)
+            self.dual = -core.conjugate(alpha) - 0.5 * problem.lam * product(self.w, self.w)
+        self._thin = False  # whether the preconditioner does with fewer examples
         if not self.w.any() and (found := sampled(problem)):
-            self.w, touched = found
+            self.w, touched, primal = found
             self._accumulated += touched
+            # what as many examples to a weight leave to be gained, in the mean and of likelihoods
+            self._thin = SAMPLE * problem.d > FAR * problem.n * primal
         self._z, self._dz = (np.zeros(core.entries) for _ in range(2))
         self._at, self._next = (np.zeros(core.entries) for _ in range(2))
-        self._step = np.empty(core.dim)
+        self._step, self._gradient = np.empty(core.dim), np.empty(core.dim)
         if self.w.any():
             core.margins(self.w, self._z)
         self.primal = self._value(self._z, None, 0.0, self.w)
         self._at, self._next = self._next, self._at
         self._work: list[int] = []  # steps of conjugate gradients since H was factorised
         self._failures = 0
+        self._looked, self._surplus = False, 0.0  # whether w has been looked at, and what was seen
         self._radius = math.inf  # how far the quadratic model is trusted
         self._look()
 
@@ -435,9 +448,11 @@ class SmoothAscent(Steps):
     def ascend(self, level: Callable[[float], float], passes_left: Callable[[], int]) -> None:
         """One step, for a gap of `level` of the primal."""
         core, lam, before = self.core, self.problem.lam, self.gap
-        fresh = not self._work or core.rebuild < CHEAP or sum(self._work) > core.rebuild
-        core.curve(self._at, 0.0, fresh)
-        if fresh:
+        if not self._looked:
+            self._look()
+        stale = core.rebuild < CHEAP or sum(self._work) > core.rebuild
+        if not self._work or stale or core.thin > self._thin:
+            core.prepare(self._thin)
             self._work = []
         wanted = level(self.primal)
         relative = self._surplus / max(abs(self.primal), 1e-300)
@@ -445,12 +460,13 @@ class SmoothAscent(Steps):
             self._gradient,
             self._step,
             min(LOOSE, max(1e-3, TIGHT * math.sqrt(relative))),
-            min(200, passes_left() - LEAST + 1),
+            min(MOST_THIN if core.thin else 200, passes_left() - LEAST + 1),
             0.4 * lam * wanted,
             self._radius,
         )
         self._work.append(steps)
-        core.margins(self._step, self._dz)
+        self._thin = self._thin and steps < MOST_THIN
+        core.margins_of_step(self._step, self._dz)
         slope, t = product(self._gradient, self._step), 1.0
         while True:
             w = self.w + t * self._step
@@ -468,7 +484,7 @@ class SmoothAscent(Steps):
         if t == 1 and missed * missed / max(-0.5 * slope, TINY) + 0.5 * core.left / lam <= wanted:
             self._follow(w)
         if primal < self.primal:
-            self.w, self.primal = w, primal
+            self.w, self.primal, self._looked = w, primal, False
             self._z += t * self._dz
             self._at, self._next = self._next, self._at
         if self.gap > wanted:
@@ -495,9 +511,9 @@ class SmoothAscent(Steps):
 
     def _look(self) -> None:
         """The gradient at w, and the dual of the responses."""
-        lam = self.problem.lam
-        self._gradient = lam * self.w - self.problem.correlations(self._at)
-        self._accumulated += self.problem.storage.nnz
+        lam, self._looked = self.problem.lam, True
+        self.core.look(self._at, self._gradient)
+        np.subtract(lam * self.w, self._gradient, out=self._gradient)
         self._surplus = 0.5 * product(self._gradient, self._gradient) / lam
         if self.primal - self._surplus > self.dual:
             self.dual = self.primal - self._surplus

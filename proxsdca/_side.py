@@ -28,6 +28,7 @@ from ._core.newton import Newton, product
 from ._core.oracle_epoch import OracleEpoch
 from ._core.order import Stream
 from ._core.regs import L1L2Map, L2Map, WeightedL1L2Map, gradient
+from ._core.scalar_newton import ScalarNewton
 from ._intercept import Multipliers
 from ._newton import Ascent, SmoothAscent
 from ._problem import TINY, Evaluation, Problem, Room
@@ -384,13 +385,23 @@ class RowSide(Side):
     def slow(self) -> float:
         return _newton.scalar_slow(self.problem)
 
+    @property
+    def slow_start(self) -> float:
+        return super().slow_start if _newton.has_sample(self.problem) else _newton.SLOW_ALONE
+
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
-        """About half of what Theorem 1 promises, with the mean of |x_i|^2 in the place of R^2."""
+        """About half of what Theorem 1 promises, with the mean of |x_i|^2 in the place of R^2.
+
+        Where there are many columns that is often far too much, and the first epochs tell.
+        """
         problem = self.problem
         gamma: float = problem.loss.gamma
-        if not gamma > 0:
+        if not gamma > 0 or not ScalarNewton.blocked_for(problem.n, problem.d):
             return 0.0
-        start: float = problem.mean_loss(np.zeros(problem.n))
+        if problem.loss.classification:
+            start = float(problem.loss.value(np.zeros(1), np.ones(1))[0])  # whatever the label
+        else:
+            start = problem.mean_loss(np.zeros(problem.n))
         condition = float(np.average(curvature, weights=self.weight)) / gamma
         ratio = max(1.0, start / max(level(start), TINY))
         return float(0.5 * (1 + condition) * math.log(ratio))

@@ -60,7 +60,7 @@ def test_derivatives_of_the_conjugate(loss, t, y):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", KNOWN)
 def test_ascents_end_where_the_paper_does(loss, weighted, d, ascents, monkeypatch):
-    for name in ("SLOW", "SLOW_FACES", "SLOW_AND_LARGE"):
+    for name in ("SLOW", "SLOW_FACES", "SLOW_AND_WIDE"):
         monkeypatch.setattr(_newton, name, 3.0)
     case = make(loss, seed=3, d=d, **HARD)
     weights = np.random.default_rng(1).integers(0, 4, HARD["n"]) if weighted else None
@@ -150,6 +150,12 @@ def test_steps_of_newtons_method(loss, sparse, weighted, d):
         core.solve(gradient, step, 1e-3, 50, 0.0, 0.5 * length)
         assert np.linalg.norm(step) == pytest.approx(0.5 * length)
         left = -gradient - H @ step
+    dz = np.empty(n)
+    core.margins_of_step(step, dz)
+    assert np.allclose(dz, X @ step, rtol=0, atol=1e-11 * np.abs(X @ step).max())
+    sums = np.empty(d)
+    core.look(alpha, sums)
+    assert np.allclose(sums, X.T @ alpha / n, rtol=1e-11, atol=1e-14)
     # along the tangents alpha belongs to the new w, up to what is left
     step *= 1e-3
     left = -gradient - H @ step
@@ -159,6 +165,104 @@ def test_steps_of_newtons_method(loss, sparse, weighted, d):
     if not outside:
         assert np.allclose(X.T @ tangent / (lam * n), w + step + left / lam, rtol=0, atol=1e-10)
     assert np.isfinite(core.conjugate(tangent))  # inside the domain, in any case
+
+
+@pytest.mark.parametrize("n", [2, 64, 65, 1000])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e5])
+def test_losses_side_by_side(n, scale):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    z, dz = scale * np.abs(rng.normal(size=(2, n)))
+    core = scalar_newton(Problem.from_arguments(
+        np.ones((n, 1)), y, "logistic", "l2", 1.0, None, None, side="rows"
+    ))  # fmt: skip
+    loss, alpha = proxsdca.losses.Logistic(), np.empty(n)
+    for start, t in ((z, 0.5), (y * z, 0.5), (-y * z, -2.0)):  # of either sign, right, and wrong
+        direction = np.sign(start) * dz
+        m = start + t * direction
+        mean = core.response(start, direction, t, alpha)
+        assert mean == pytest.approx(np.mean(loss.value(m, y)), rel=1e-14, abs=0)
+        assert np.allclose(alpha, -loss.subgradient(m, y), rtol=1e-14, atol=1e-300)
+        conjugate = np.mean(loss.conjugate(-alpha, y))
+        assert core.conjugate(alpha) == pytest.approx(conjugate, rel=1e-13, abs=1e-300)
+    alpha[-1] = 1.5
+    assert core.conjugate(alpha) == np.inf
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 7, 8, 9, 33])
+def test_factors_of_any_size(d):
+    problem, core, X, _ = passes(make("logistic", seed=d, d=d, n=50, lam=1e-2), None)
+    alpha, gradient, step = np.empty(50), np.ones(d), np.empty(d)
+    core.response(np.zeros(50), None, 0.0, alpha)
+    core.curve(alpha, 0.0, True)
+    core.solve(gradient, step, 0.1, 50)
+    assert core.exact
+    H = problem.lam * np.eye(d) + X.T @ X / (4 * 50)
+    assert np.allclose(H @ step, -gradient, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_thin_preconditioners(sparse):
+    n, d = 4_000, 12
+    case = make("logistic", seed=3, d=d, n=n, density=0.3, lam=1e-4)
+    case.X[:, 0] = 0
+    case.X[17, 0] = 1  # which few examples have
+    problem, core, X, _ = passes(case.csr() if sparse else case, None)
+    alpha, sums = np.empty(n), np.empty(d)
+    core.response(X @ np.random.default_rng(0).normal(size=d) * 3, None, 0.0, alpha)
+    core.look(alpha, sums)
+    t = problem.target * alpha
+    H = problem.lam * np.eye(d) + (X.T * (t * (1 - t))) @ X / n
+    core.prepare(True)
+    assert core.thin
+    assert not core.exact
+    inverse = np.empty((d, d))
+    for j, unit in enumerate(np.eye(d)):
+        core.precondition(unit, inverse[j])
+    M = np.linalg.inv(inverse)
+    assert (np.diag(M) >= np.diag(H) * (1 - 1e-9)).all()
+    assert not np.allclose(M, H, rtol=1e-3, atol=0)
+    ratios = np.linalg.eigvals(inverse @ H).real
+    assert 0.5 < ratios.min() < ratios.max() < 1.5
+    gradient, step = np.ones(d), np.empty(d)
+    core.solve(gradient, step, 1e-10, 50)
+    assert np.allclose(H @ step, -gradient, rtol=0, atol=1e-8)
+    core.prepare(False)
+    assert core.exact
+    core.solve(gradient, step, 1e-10, 50)
+    assert np.allclose(H @ step, -gradient, rtol=0, atol=1e-10)
+
+
+def test_far_starts_are_seen(monkeypatch):
+    thin = []
+
+    class Noting(proxsdca._core.scalar_newton.ScalarNewton):
+        def prepare(self, *arguments):
+            super().prepare(*arguments)
+            thin.append(self.thin)
+
+    core = lambda p: Noting(p.storage, p.loss, p.target, p.weight, p.lam)  # noqa: E731
+    monkeypatch.setattr(_newton, "scalar_newton", core)
+    for noise in (0.3, 30.0):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(4_000, 20))
+        y = np.sign(X.sum(axis=1) + noise * rng.normal(size=4_000))
+        thin.clear()
+        r = proxsdca.solve(X, y, loss="logistic", lam=1e-6, tol=1e-6)
+        assert r.converged
+        assert "newton" in r.solver
+        # labels that are nearly certain leave much to be learnt from the others
+        assert any(thin) == (noise < 1)
+        assert not thin[0]
+
+
+def test_wide_problems_begin_with_epochs():
+    for lam, slow in ((1e-2, False), (1e-7, True)):
+        case = make("logistic", seed=5, n=1_000, d=700, density=0.05, lam=lam)
+        r = case.solve(tol=1e-6, max_epochs=3_000)
+        assert r.converged
+        assert "epochs" in r.solver
+        assert ("newton" in r.solver) == slow
 
 
 def test_storages_and_bits(ascents):
@@ -185,3 +289,10 @@ def test_limits_hold(ascents):
     for limit in (1, 7, 20, 50):
         assert case.solve(tol=1e-9, max_epochs=limit).epochs <= limit
     assert case.solve(tol=1e-9, max_epochs=10**6, max_seconds=0.0).epochs <= 1
+
+
+def test_newton_begins_where_a_sample_does():
+    for n, sampled in ((1_500, False), (1_700, True)):
+        r = make("logistic", seed=5, n=n, d=20, lam=1 / n).solve(tol=1e-6)
+        assert r.converged
+        assert (r.solver == ("newton",)) == sampled

@@ -3,12 +3,16 @@
 
 from libc.math cimport fmax, sqrt
 
+from .wide cimport inner_each
+
 
 cdef class Equations:
     cdef readonly Py_ssize_t dim        # numbers in w
     cdef readonly bint exact            # whether `precondition` is by H itself
     cdef readonly double[::1] residual  # -gradient - H x where `solve` has ended ...
     cdef readonly double left           # ... and its squared length
+
+    cdef void advance(self, double a) noexcept
 
 
 cdef inline double inner(const double* x, const double* y, Py_ssize_t count) noexcept nogil:
@@ -28,16 +32,27 @@ cdef inline double inner(const double* x, const double* y, Py_ssize_t count) noe
 
 
 cdef inline void factorise(double* A, Py_ssize_t d, double lam) noexcept nogil:
-    """The lower triangle of A becomes L with L L^T = A + lam I."""
-    cdef Py_ssize_t i, j
-    cdef double x
-    for i in range(d):
-        for j in range(i + 1):
-            x = A[i * d + j] - inner(A + i * d, A + j * d, j)
-            if j < i:
-                A[i * d + j] = x / A[j * d + j]
-            else:
-                A[i * d + i] = sqrt(fmax(x + lam, lam))
+    """The lower triangle of A becomes L with L L^T = A + lam I, by tiles of 4 x 4."""
+    cdef Py_ssize_t i, j, k, a, b, first, top
+    cdef const double* x[4]
+    cdef const double* y[4]
+    cdef double sums[16]            # of the products in the columns before the tile
+    cdef double s
+    for first in range(0, d, 4):
+        for b in range(4):
+            y[b] = A + min(first + b, d - 1) * d
+        for top in range(first, d, 4):
+            for a in range(4):
+                x[a] = A + min(top + a, d - 1) * d
+            inner_each(x, y, first // 4, sums)
+            inner_each(x, y + 2, first // 4, sums + 8)
+            for i in range(top, min(top + 4, d)):
+                for j in range(first, min(first + 4, i + 1)):
+                    a, b = i - top, j - first
+                    s = A[i * d + j] - sums[8 * (b // 2) + 2 * a + b % 2]
+                    for k in range(first, j):
+                        s -= A[i * d + k] * A[j * d + k]
+                    A[i * d + j] = s / A[j * d + j] if j < i else sqrt(fmax(s + lam, lam))
 
 
 cdef inline void substitute(const double* L, Py_ssize_t d, double* x) noexcept nogil:

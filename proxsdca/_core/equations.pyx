@@ -16,6 +16,9 @@ cdef class Equations:
         """out = M^-1 r."""
         raise NotImplementedError
 
+    cdef void advance(self, double a) noexcept:
+        """x has moved by a p, whose product was the last one; from 0 on, for a = 0."""
+
     def solve(self, const double[::1] gradient, double[::1] x, double accuracy, Py_ssize_t most,
               double enough=0, double radius=INFINITY):
         """x = -H^-1 gradient, to a part of its size in the preconditioner's norm, or until `left`
@@ -31,6 +34,7 @@ cdef class Equations:
         cdef double rz, last, first, bend, a, size, along, length
         cdef bint outside
         x[:] = 0
+        self.advance(0)
         self.precondition(r, z)
         self.residual = r
         if self.exact:
@@ -56,6 +60,7 @@ cdef class Equations:
             for j in range(dim):
                 x[j] += a * p[j]
                 r[j] -= a * Hp[j]
+            self.advance(a)
             self.precondition(r, z)
             last, rz = rz, inner(&r[0], &z[0], dim)
             self.left = inner(&r[0], &r[0], dim)

@@ -16,7 +16,7 @@ the domain count.  For a smooth loss mu = 0 does, and F is P itself.
 
 import numpy as np
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, fabs, fmax, log1p
 from libc.string cimport memcpy
 
 from .equations cimport Equations, factorise, substitute
@@ -24,12 +24,13 @@ from .losses cimport Logistic, clip
 from .regs cimport L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, SparseRows, Strided32,
-    Strided64, axpy, column, dot, span, value,
+    Strided64, axpy, column, dot, lead_of, prefetch_row, span, value,
 )
 from .signals cimport PATIENCE, poll
 from .step cimport term_argument
 from .sums cimport Sum, add, result
 from .term cimport Term
+from .wide cimport exp_each, log_each
 
 ctypedef fused SomeTerm:
     Logistic
@@ -39,16 +40,24 @@ ctypedef fused SomeTerm:
 cdef enum:
     WIDEST = 600                    # columns, up to which the preconditioner is H itself ...
     MOST_WORK = 4_000_000_000       # ... if it takes no more products than this, in dense rows
+    MOST = 40                       # examples for each column in a thin preconditioner, ...
+    AHEAD = 8                       # examples between the one that is read and one that will be
+    PART = 8                        # ... or one of so many, if that is more
     SPREAD = 4                      # times faster are products in order than scattered ones
+    LANES = 8                       # losses side by side, ...
+    GROUP = 8                       # ... and one after the other, for one logarithm
+    BATCH = LANES * GROUP
     TASK_MARGINS = 1
-    TASK_BLOCK = 2
-    TASK_PRODUCT = 3
+    TASK_LOOK = 2
+    TASK_BLOCK = 3
+    TASK_PRODUCT = 4
 
 
 # The part of H's diagonal in the preconditioner lam I + ... where that is no more than a diagonal.
 # The few directions in which H is large by all of it are the ones that conjugate gradients find
 # by themselves.
 cdef double DIAGONAL = 0.1
+cdef double LEAST = 1e-300              # a normal number whose logarithm is taken for that of 0
 
 
 cdef class ScalarNewton(Equations):
@@ -71,17 +80,27 @@ cdef class ScalarNewton(Equations):
     cdef readonly Py_ssize_t touched
     cdef readonly Py_ssize_t free       # examples with curvature
     cdef readonly double rebuild        # how many steps of `solve` a preconditioner costs
-    # The curvature of the free examples: which they are, and s_i / (n (c_i + mu)).
+    cdef readonly bint thin             # whether it has but a part of the examples
+    # The curvature s_i / (n (c_i + mu)) of the examples, and which of them are free.
+    cdef double[::1] bend
     cdef Py_ssize_t[::1] example
-    cdef double[::1] bend, block
+    cdef double[:, ::1] sums            # a gradient, and the diagonal of H less lam
+    # The preconditioner, the examples that it is made of, and the curvature that each stands for.
+    cdef double[::1] block, part
+    cdef Py_ssize_t[::1] member
+    cdef Py_ssize_t members
+    # X p for the last product with H, and X x for the x that `solve` has made of them.
+    cdef double[::1] seen, image
 
     def __init__(self, Rows rows, Term term, const double[::1] target, weight, double lam):
         self.rows, self.term, self.plain = rows, term, L2Map()
         self.target, self.weight, self.lam = target, weight, lam
         self.dim = rows.d
         self.blocked = ScalarNewton.blocked_for(rows.n, rows.d)
-        self.example = np.empty(rows.n, np.intp)
-        self.bend = np.empty(rows.n)
+        self.example, self.member = (np.empty(rows.n, np.intp) for _ in range(2))
+        self.bend, self.seen, self.image, self.part = (np.zeros(rows.n) for _ in range(4))
+        self.sums = np.zeros((rows.d, 2))
+        self.block = np.empty(rows.d * rows.d if self.blocked else rows.d)
 
     @staticmethod
     def blocked_for(Py_ssize_t n, Py_ssize_t d):
@@ -92,7 +111,7 @@ cdef class ScalarNewton(Equations):
     def cost_of_factors(Py_ssize_t n, Py_ssize_t d, Py_ssize_t nnz):
         """About how many products with H it takes to make H and its factors: products for each row,
         and d^3 / 6 of them for the factors."""
-        return 0.1 * (min(SPREAD * nnz / n, d) + d * d * (d / 3.0) / max(1, nnz))
+        return 0.1 * (min(SPREAD * nnz / n, d) + d * d * (d / 6.0) / max(1, nnz))
 
     @property
     def entries(self):
@@ -102,6 +121,21 @@ cdef class ScalarNewton(Equations):
     def margins(self, const double[::1] w, double[::1] z):
         """z = X w."""
         self._pass(TASK_MARGINS, w, z)
+
+    def margins_of_step(self, const double[::1] step, double[::1] dz):
+        """dz = X step, for the step that `solve` has found."""
+        if self.exact or self.free < self.rows.n:   # products are with the free examples alone
+            self.margins(step, dz)
+        else:
+            dz[:] = self.image
+
+    cdef void advance(self, double a) noexcept:
+        cdef Py_ssize_t i
+        if a == 0:
+            self.image[:] = 0
+            return
+        for i in range(self.rows.n):
+            self.image[i] += a * self.seen[i]
 
     def respond(self, const double[::1] z, dz, double t, const double[::1] base, double mu, out):
         """The alpha that attain the losses at z + t dz, into `out` where that is not None.
@@ -148,11 +182,15 @@ cdef class ScalarNewton(Equations):
         """The alpha = -s phi'(z + t dz) of a smooth loss, into `out`; the mean of s_i phi."""
         cdef const double[::1] direction = dz
         if isinstance(self.term, Logistic):
+            if self.weight is None:
+                return logistic_responses(self.target, z, direction, t, out)
             return responses(<Logistic>self.term, self.target, self.weight, z, direction, t, out)
         return responses(self.term, self.target, self.weight, z, direction, t, out)
 
     def conjugate(self, const double[::1] alpha):
         """The mean of s_i phi*(-alpha_i / s_i)."""
+        if isinstance(self.term, Logistic) and self.weight is None:
+            return logistic_conjugates(self.target, alpha)
         cdef Py_ssize_t i, n = self.rows.n
         cdef double s = 1, y
         cdef Sum total = Sum(0, 0, 0, 0)
@@ -187,7 +225,7 @@ cdef class ScalarNewton(Equations):
             if self.weight is not None:
                 s = self.weight[i]
             y = self.target[i]
-            b = (alpha[i] - n * self.bend[f] * dz[i]) / s
+            b = (alpha[i] - n * self.bend[i] * dz[i]) / s
             inside = clip(b, self.term.lower(y), self.term.upper(y))
             left = left or inside != b
             alpha[i] = s * inside
@@ -195,30 +233,83 @@ cdef class ScalarNewton(Equations):
 
     def curve(self, const double[::1] alpha, double mu, bint precondition):
         """Take the Hessian at this alpha, and make a preconditioner of it if that is asked for."""
-        cdef Py_ssize_t i, j, count = 0, d = self.dim, n = self.rows.n
+        self._bend(alpha, mu)
+        self.exact = False
+        if precondition:
+            if not self.blocked:
+                self._pass(TASK_LOOK, alpha, None)
+            self.prepare(False)
+
+    def look(self, const double[::1] alpha, double[::1] out):
+        """Take the Hessian of a smooth loss at this alpha, and write 1/n sum_i x_i alpha_i into
+        `out`."""
+        cdef Py_ssize_t j
+        self._bend(alpha, 0)
+        self._pass(TASK_LOOK, alpha, None)
+        for j in range(self.dim):
+            out[j] = self.sums[j, 0] / self.rows.n
+        self.exact = False
+
+    def prepare(self, bint thin):
+        """Make a preconditioner M for the Hessian that was taken: H itself, or its diagonal.
+
+        Where `thin`, after a look, M has no more examples than decide about it, each with a
+        part of the curvature of those that it stands for; few have a rare column, which keeps its
+        own diagonal.
+        """
+        cdef Py_ssize_t j, d = self.dim, n = self.rows.n, most = max(MOST * d, n // PART)
+        self.thin = thin = thin and self.blocked and 2 * most < self.free
+        self.exact = self.blocked and not thin
+        self._choose(most if thin else 0)
+        if self.blocked:
+            self.block[:] = 0
+            self._pass(TASK_BLOCK, None, self.block)
+            if thin:
+                for j in range(d):
+                    self.block[j * d + j] = fmax(self.block[j * d + j], self.sums[j, 1])
+            factorise(&self.block[0], d, self.lam)
+            self.rebuild = ScalarNewton.cost_of_factors(n, d, self.rows.nnz)
+        else:
+            for j in range(d):
+                self.block[j] = self.lam + DIAGONAL * self.sums[j, 1]
+            self.rebuild = 0
+
+    cdef void _choose(self, Py_ssize_t most) noexcept:
+        """Who is to be in M: all, or about so many at the most, where those with little curvature
+        stand for others."""
+        cdef Py_ssize_t f, i
+        cdef double least = 0, left = 0, bend
+        self.members = 0
+        if most:
+            for f in range(self.free):
+                least += self.bend[self.example[f]]
+            least /= most
+        for f in range(self.free):
+            i = self.example[f]
+            bend = self.bend[i]
+            if bend < least:
+                left += bend
+                if left < least:
+                    continue
+                left -= least
+                bend = least
+            self.member[self.members], self.part[self.members] = i, bend
+            self.members += 1
+
+    cdef void _bend(self, const double[::1] alpha, double mu) noexcept:
+        cdef Py_ssize_t i, n = self.rows.n
         cdef double s = 1, c
+        self.free = 0
         for i in range(n):
+            self.bend[i] = 0
             if self.weight is not None:
                 s = self.weight[i]
                 if s == 0:
                     continue
             c = self.term.conj_curve(self.target[i], alpha[i] / s) + mu
             if 0 < c < INFINITY:
-                self.example[count], self.bend[count] = i, s / (n * c)
-                count += 1
-        self.free = count
-        self.exact = precondition and self.blocked
-        if not precondition:
-            return
-        self.block = np.zeros(d * d if self.blocked else d)
-        self._pass(TASK_BLOCK, None, self.block)
-        if self.blocked:
-            factorise(&self.block[0], d, self.lam)
-            self.rebuild = ScalarNewton.cost_of_factors(n, d, self.rows.nnz)
-        else:
-            for j in range(d):
-                self.block[j] = self.lam + DIAGONAL * self.block[j]
-            self.rebuild = 1
+                self.example[self.free], self.bend[i] = i, s / (n * c)
+                self.free += 1
 
     def product(self, const double[::1] x, double[::1] out):
         cdef Py_ssize_t j
@@ -275,30 +366,126 @@ cdef double responses(SomeTerm term, const double[::1] target, const double[::1]
     return result(&total) / n
 
 
+cdef double logistic_responses(const double[::1] target, const double[::1] z,
+                               const double[::1] dz, double t, double[::1] out) except? -1:
+    """The same without weights, side by side: a batch needs as many logarithms as it has lanes.
+
+    log(1 + e) + log(1 + e') = log(1 + (e + e' + e e')), to which small e are no less exact.
+    """
+    cdef Py_ssize_t at, i, k, g, count, n = target.shape[0]
+    cdef double m[BATCH]
+    cdef double e[BATCH]
+    cdef double odds[LANES]
+    cdef double linear[LANES]
+    cdef Sum total = Sum(0, 0, 0, 0)
+    with nogil:
+        for at in range((n + BATCH - 1) // BATCH):
+            i = BATCH * at
+            count = min(n - i, BATCH)
+            for k in range(count):
+                m[k] = z[i + k]
+            if dz is not None:
+                for k in range(count):
+                    m[k] += t * dz[i + k]
+            for k in range(count):
+                m[k] *= target[i + k]
+            for k in range(count, BATCH):
+                m[k] = INFINITY
+            for k in range(BATCH):
+                e[k] = -fabs(m[k])
+            exp_each(e, e, BATCH)
+            for k in range(count):
+                out[i + k] = target[i + k] * (e[k] if m[k] > 0 else 1.0) / (1 + e[k])
+            for k in range(LANES):
+                odds[k] = linear[k] = 0
+            for g in range(GROUP):
+                for k in range(LANES):
+                    odds[k] += e[LANES * g + k] + odds[k] * e[LANES * g + k]
+                    linear[k] += m[LANES * g + k] if m[LANES * g + k] < 0 else 0.0
+            for k in range(LANES):
+                add(&total, log1p(odds[k]) - linear[k])
+            if i % PATIENCE < BATCH:
+                poll()
+    return result(&total) / n
+
+
+cdef double logistic_conjugates(const double[::1] target, const double[::1] alpha) except? -1:
+    """The mean of phi*(-alpha_i) = t log t + (1 - t) log(1 - t), side by side.
+
+    What 1 - t loses in rounding is nothing to t log t, but is to the other where t is small.
+    """
+    cdef Py_ssize_t at, i, k, count, n = target.shape[0]
+    cdef double t[BATCH]
+    cdef double u[BATCH]
+    cdef double log_t[BATCH]
+    cdef double log_u[BATCH]
+    cdef double outside = 0, sum
+    cdef Sum total = Sum(0, 0, 0, 0)
+    with nogil:
+        for at in range((n + BATCH - 1) // BATCH):
+            i = BATCH * at
+            count = min(n - i, BATCH)
+            for k in range(count):
+                t[k] = target[i + k] * alpha[i + k]
+            for k in range(count, BATCH):
+                t[k] = 0
+            for k in range(BATCH):
+                outside = 1.0 if t[k] < 0 or t[k] > 1 else outside
+                u[k] = 1 - t[k]
+                log_t[k] = t[k] if t[k] > LEAST else LEAST
+                log_u[k] = u[k] if u[k] > LEAST else LEAST
+            log_each(log_t, log_t, BATCH)
+            log_each(log_u, log_u, BATCH)
+            sum = 0
+            for k in range(BATCH):
+                sum += t[k] * log_t[k] + (u[k] * log_u[k] + ((1 - u[k]) - t[k]))
+            add(&total, sum)
+            if i % PATIENCE < BATCH:
+                poll()
+    return INFINITY if outside else result(&total) / n
+
+
 cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                double[::1] out) except -1:
-    """One pass over all rows, or over the free ones."""
+    """One pass over all rows, over the free ones, or over those in the preconditioner."""
     cdef Py_ssize_t f, i, e, g, at, b, first, count, d = rows.d, unseen = 0
-    cdef Py_ssize_t visits = rows.n if task == TASK_MARGINS else state.free
-    cdef double entry
-    cdef double[::1] dense = np.zeros(d if task == TASK_BLOCK and state.blocked else 1)
+    cdef bint every = task == TASK_MARGINS or task == TASK_LOOK
+    cdef Py_ssize_t visits = rows.n
+    cdef double bend, slope, entry
+    cdef Py_ssize_t lead = lead_of(rows)
+    cdef double* sums = &state.sums[0, 0]
+    cdef double[::1] dense = np.zeros(d if task == TASK_BLOCK else 1)
+    if task == TASK_LOOK:
+        state.sums[:] = 0
+    elif task == TASK_BLOCK:
+        visits = state.members
+    elif task == TASK_PRODUCT:
+        visits = state.free
     with nogil:
         for f in range(visits):
-            i = f if task == TASK_MARGINS else state.example[f]
+            if task == TASK_BLOCK:
+                i, bend = state.member[f], state.part[f]
+                if f + AHEAD < visits:
+                    prefetch_row(rows, state.member[f + AHEAD], lead)
+            else:
+                i = f if every else state.example[f]
+                bend = state.bend[i]
             count = span(rows, i, &first)
             if task == TASK_MARGINS:
-                out[f] = dot(rows, i, state.plain, &x[0])
+                out[i] = dot(rows, i, state.plain, &x[0])
             elif task == TASK_PRODUCT:
-                axpy(rows, i, state.bend[f] * dot(rows, i, state.plain, &x[0]), state.plain,
-                     &out[0], NULL, 0)
-            elif not state.blocked:
+                state.seen[i] = dot(rows, i, state.plain, &x[0])
+                axpy(rows, i, bend * state.seen[i], state.plain, &out[0], NULL, 0)
+            elif task == TASK_LOOK:
+                slope = x[i]
                 for e in range(count):
-                    entry = value(rows, first, e)
-                    out[column(rows, first, e)] += state.bend[f] * entry * entry
+                    at, entry = column(rows, first, e), value(rows, first, e)
+                    sums[2 * at] += slope * entry
+                    sums[2 * at + 1] += bend * entry * entry
             elif AnyRows in SparseRows and SPREAD * count < d:
                 for e in range(count):
                     at = column(rows, first, e)
-                    entry = state.bend[f] * value(rows, first, e)
+                    entry = bend * value(rows, first, e)
                     for g in range(e + 1 if rows.canonical else count):
                         b = column(rows, first, g)
                         if b <= at:         # a column may stand twice
@@ -309,7 +496,7 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
                     dense[column(rows, first, e)] += value(rows, first, e)
                 for e in range(count):
                     at = column(rows, first, e)
-                    entry = state.bend[f] * value(rows, first, e)
+                    entry = bend * value(rows, first, e)
                     for b in range(at + 1):
                         out[at * d + b] += entry * dense[b]
                 for e in range(count):

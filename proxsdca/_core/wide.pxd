@@ -1,6 +1,7 @@
 # Loops over many numbers that are nothing to each other, so that the compiler works on several side
-# by side, on as many as the machine has room for.  They have neither calls nor branches; no two
-# numbers are added up and no product is fused with a sum, so that the bits are the same everywhere.
+# by side, on as many as the machine has room for.  They have neither calls nor branches; numbers
+# are added up only in an order that is written down, and no product is fused with a sum, so that
+# the bits are the same everywhere.
 #
 # exp and log are good to about two units in the last place: for steps, which need no more, and not
 # for certificates, whose bounds are derived for the functions of libm.
@@ -108,6 +109,29 @@ cdef extern from *:
         }
     }
 
+    /* x_a^T y_b for four rows x_a and two rows y_b, of 4 * count numbers each: all as `inner` has
+       it, in four partial sums. */
+    typedef double proxsdca_four __attribute__((vector_size(32), aligned(8), may_alias));
+    #define PROXSDCA_FOUR(row) (*(const proxsdca_four*)((row) + k))
+    #define PROXSDCA_ADD(a) left = PROXSDCA_FOUR(x##a); s##a##0 += left * y0; s##a##1 += left * y1
+    #define PROXSDCA_TOTAL(s) ((s[0] + s[1]) + (s[2] + s[3]))
+
+    PROXSDCA_WIDE static void proxsdca_inner_each(
+        const double* const* x, const double* const* y, ptrdiff_t count, double* out)
+    {
+        const double *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
+        proxsdca_four s00 = {0}, s01 = s00, s10 = s00, s11 = s00;
+        proxsdca_four s20 = s00, s21 = s00, s30 = s00, s31 = s00;
+        for (ptrdiff_t k = 0; k < 4 * count; k += 4) {
+            proxsdca_four y0 = PROXSDCA_FOUR(y[0]), y1 = PROXSDCA_FOUR(y[1]), left;
+            PROXSDCA_ADD(0); PROXSDCA_ADD(1); PROXSDCA_ADD(2); PROXSDCA_ADD(3);
+        }
+        out[0] = PROXSDCA_TOTAL(s00); out[1] = PROXSDCA_TOTAL(s01);
+        out[2] = PROXSDCA_TOTAL(s10); out[3] = PROXSDCA_TOTAL(s11);
+        out[4] = PROXSDCA_TOTAL(s20); out[5] = PROXSDCA_TOTAL(s21);
+        out[6] = PROXSDCA_TOTAL(s30); out[7] = PROXSDCA_TOTAL(s31);
+    }
+
     /* `tally` of x y_c for every class c, with carries and sizes in vectors of their own. */
     static inline void proxsdca_tally_row(double x, const double* restrict y, ptrdiff_t k,
         double* restrict total, double* restrict carry, double* restrict size)
@@ -147,6 +171,8 @@ cdef extern from *:
     Py_ssize_t drops64 "proxsdca_drops64"(const int64_t* x, Py_ssize_t n) noexcept nogil
     void exp_each "proxsdca_exp_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
     void log_each "proxsdca_log_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
+    void inner_each "proxsdca_inner_each"(
+        const double** x, const double** y, Py_ssize_t count, double* out) noexcept nogil
     void tally_in "proxsdca_tally_in"(
         const double* x, const Py_ssize_t* columns, Py_ssize_t count, const double* w,
         Py_ssize_t k, double* total, double* carry, double* size) noexcept nogil
