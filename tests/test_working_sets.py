@@ -6,6 +6,8 @@ import pytest
 from scipy import sparse
 
 import proxsdca
+from proxsdca._core.columns import Penalty
+from proxsdca._core.working_set import WorkingSet
 from proxsdca._loop import Run
 from proxsdca._validate import rows
 from proxsdca._working_sets import BITS, FIRST, MOST, WorkingSets
@@ -137,8 +139,8 @@ def test_fewer_passes_than_epochs():
 def test_rounds_never_raise_the_objective(monkeypatch):
     seen, look = [], WorkingSets.look
 
-    def watched(self, w, z):
-        seen.append(look(self, w, z))
+    def watched(*state):
+        seen.append(look(*state))
         return seen[-1]
 
     monkeypatch.setattr(WorkingSets, "look", watched)
@@ -276,10 +278,13 @@ def test_thinned_columns(kind, n):
         X = X.astype(np.float32)
     elif kind == "int64":
         X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    columns = rows(X, True)
+    core = WorkingSet(
+        rows(X, True), proxsdca.losses.Logistic(), np.ones(n), None, Penalty(1.0, 0.0),
+        np.ones(300), False,
+    )  # fmt: skip
     w = rng.normal(size=300)
     for bits in (0, 4, 7):
-        some = columns.thin(bits)
+        some = core.thin(bits)
         assert (some.n, some.d) == (300, len(range(0, n, 1 << bits)))
         np.testing.assert_allclose(some.rmatvec(w), (X @ w)[:: 1 << bits], 1e-6, 1e-6)
 
@@ -304,7 +309,7 @@ def test_of_many_examples_some_come_first(loss, reg, weighted, intercept, monkey
 
 def test_a_sample_saves_passes(monkeypatch):
     rng = np.random.default_rng(0)
-    X = np.asfortranarray(rng.normal(size=(12_000, 60)) @ (np.eye(60) + 0.1))  # correlated
+    X = np.asfortranarray(rng.normal(size=(12_000, 90)) @ (np.eye(90) + 0.1))  # correlated
     y = X[:, 0] - X[:, 1] + X[:, 2:20] @ rng.normal(size=18) + rng.normal(size=len(X))
     sigma = 0.01 * proxsdca.sigma_max(X, y)
     how = {"loss": "squared", "reg": "l1", "sigma": sigma, "tol": 1e-4}

@@ -5,27 +5,33 @@ At margins z = X w the objective n P(w + p) is about
     n P(w) + slope^T X p + 1/2 (X p)^T diag(bend) X p + n g(w + p) - n g(w),
 
 slope_i = s_i phi'(z_i), bend_i = s_i phi''(z_i), g the penalty.  Here p is 0 but for a set of
-columns.  Of few columns there is a copy by rows: the matrix of the model, H = X^T diag(bend) X,
-takes one pass over it, and from there on the model is solved in so many numbers as there are
-columns.  Of many, the model is descended along one column after the other, as the loop does it, but
-without an evaluation of phi'.  An intercept is one more column, of ones and without a penalty.
+columns.  Of few columns the matrix of the model, H = X^T diag(bend) X, is made, and from there on
+the model is solved in so many numbers as there are columns.  That takes a copy of the columns by
+rows; of more rows than so rough a model deserves, some: those that bend much, and of the others
+each with a probability in proportion to bend, the more heavily the less likely it was.  Of many
+columns the model is descended along one after the other, as the loop does it, but without an
+evaluation of phi'.  An intercept is one more column, of ones and without a penalty.
 """
 
 import numpy as np
 
-from libc.math cimport fabs, fmax, fmin, isnan, log
-from libc.stdint cimport int32_t
+from libc.math cimport fabs, fmax, fmin, isnan, log, sqrt
+from cpython.pyport cimport PY_SSIZE_T_MAX
+from libc.stdint cimport int32_t, int64_t
 
 from .columns cimport Penalty
 from .equations cimport factorise, substitute
 from .losses cimport Logistic, Squared, soft
+from .regs cimport L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, Strided32,
-    Strided64, column, span, value,
+    Strided64, column, dot, span, value,
 )
+from .rows import csr_rows
 from .signals cimport PATIENCE, poll
 from .term cimport BLOCK as LOSSES
 from .term cimport Term
+from .wide cimport exp_each, log_each
 
 
 cdef extern from *:
@@ -39,6 +45,9 @@ cdef extern from *:
 cdef enum:
     SWEEPS = 5          # along one column after the other, between two looks at what is left
     TURNS = 100         # of steps along all of them together
+
+
+cdef L2Map PLAIN = L2Map()
 
 
 ctypedef fused SomeTerm:
@@ -69,34 +78,42 @@ cdef class WorkingSet:
     cdef const double[::1] target, weight, l1_weights
     cdef bint free
     cdef double[::1] slope_view, bend
-    cdef readonly object slope              # slope_i, as an array
+    cdef readonly object slope, moved       # slope_i, and what margins last moved by
     cdef readonly Py_ssize_t touched        # nonzeros read
     # the set: its columns, as many numbers as it has, with the intercept, and their thresholds
     cdef const Py_ssize_t[::1] chosen
     cdef readonly Py_ssize_t size
     cdef double[::1] threshold, ridge
-    # where it is copied: its entries by rows, and the model's gradient and matrix
-    cdef readonly Py_ssize_t entries
-    cdef readonly double products           # that H takes
-    cdef Py_ssize_t[::1] start
+    # how many of its entries are in each row, and where the next one of it goes in a copy
+    cdef int32_t[::1] count
+    cdef Py_ssize_t[::1] slot, start
+    cdef double[::1] heft
+    cdef Py_ssize_t entries, end
     cdef int32_t[::1] place
     cdef double[::1] values
+    # the model's gradient and matrix, and where there is none, its gradient in z
     cdef public double[::1] gradient
     cdef public double[:, ::1] H
-    # where it is not: the derivatives of the model along its columns
-    cdef double[::1] tilt, curvature        # its gradient in z, and its second derivatives
+    cdef double[::1] tilt
+    cdef double[::1] curvature              # its second derivatives along the columns
     cdef const double[::1] moves
     cdef Py_ssize_t[::1] order              # what is to be visited, `waiting` of them
     cdef readonly Py_ssize_t waiting
     cdef double quiet, fallen
-    cdef bint copied
+    # a copy of some examples
+    cdef Py_ssize_t bits
+    cdef int64_t[::1] starts, places
+    cdef double[::1] thinned
 
     def __init__(self, Rows columns, Term term, const double[::1] target, weight, Penalty penalty,
                  const double[::1] l1_weights, bint free):
         self.columns, self.term, self.penalty = columns, term, penalty
         self.target, self.weight, self.l1_weights, self.free = target, weight, l1_weights, free
         self.slope, self.bend = np.empty(columns.d), np.empty(columns.d)
+        self.moved = np.empty(columns.d)
         self.slope_view = self.slope
+        self.slot, self.start = np.empty(columns.d, np.intp), np.empty(columns.d + 1, np.intp)
+        self.heft, self.place, self.values = np.empty(columns.d), np.empty(0, np.int32), np.empty(0)
 
     def look(self, const double[::1] z):
         """Model the loss at z; returns the sum of s_i phi(z_i)."""
@@ -112,6 +129,7 @@ cdef class WorkingSet:
         cdef double values[LOSSES]
         cdef double total = 0, s = 1
         cdef Py_ssize_t n = self.slope_view.shape[0], i = 0, k, count
+        cdef bint logistic = isinstance(self.term, Logistic)
         with nogil:
             while i < n:
                 count = min(n - i, LOSSES)
@@ -119,7 +137,10 @@ cdef class WorkingSet:
                     if self.weight is not None:
                         s = self.weight[i + k]
                     at[k] = c * self.slope_view[i + k] / s if s > 0 else 0.0
-                self.term.phi_conjs(count, &self.target[i], at, values)
+                if logistic:
+                    entropies(count, &self.target[i], at, values)
+                else:
+                    self.term.phi_conjs(count, &self.target[i], at, values)
                 for k in range(count):
                     if self.weight is not None:
                         s = self.weight[i + k]
@@ -139,88 +160,112 @@ cdef class WorkingSet:
         """Let these columns be the set."""
         cdef Py_ssize_t j
         self.chosen, self.size = chosen, chosen.shape[0] + self.free
-        self.copied = False
         self.threshold, self.ridge = np.zeros(self.size), np.zeros(self.size)
         for j in range(chosen.shape[0]):
             self.threshold[j] = self.penalty.l1 * self.l1_weights[chosen[j]]
             self.ridge[j] = self.penalty.l2
 
-    # ------------------------------------------------------------- few columns, copied by rows
+    # ------------------------------------------------------------- few columns, and their matrix
 
-    def copy(self, double most):
-        """Copy the set, if H takes no more than so many products for each of its entries."""
-        cdef Py_ssize_t n = self.columns.d, size = self.chosen.shape[0], i, count
-        cdef Py_ssize_t[::1] start = np.zeros(n + 2, np.intp)
+    def products(self):
+        """How many products H takes for each entry of the set."""
+        cdef Py_ssize_t i
         cdef double products = 0
-        self.start = start
+        self.count = np.full(self.columns.d, self.free, np.int32)
         with_columns(self, COUNT, None)
-        for i in range(n):
-            count = start[i + 2] + self.free
-            products += 0.5 * count * (count + 1)
-            start[i + 2] = start[i + 1] + count
-        self.entries, self.products = start[n + 1], products
+        self.entries = 0
+        for i in range(self.columns.d):
+            self.entries += self.count[i]
+            products += 0.5 * self.count[i] * (self.count[i] + 1.0)
         self.touched += self.entries
-        self.copied = products <= most * self.entries
-        if not self.copied:
-            return False
-        if self.place is None or self.place.shape[0] < self.entries:
-            self.place = np.zeros(self.entries + self.entries // 2, np.int32)
-            self.values = np.zeros(self.entries + self.entries // 2)
-        # X may change meanwhile: no place of an earlier set may be left, and none beyond the end
-        self.place[: self.entries] = 0
-        self.values[: self.entries] = 0
-        with_columns(self, COPY, None)
-        if self.free:
-            for i in range(n):
-                if start[i + 1] >= self.entries:
-                    continue
-                self.place[start[i + 1]] = <int32_t>size
-                self.values[start[i + 1]] = 1
-                start[i + 1] += 1
-        self.touched += self.entries
-        return True
+        return products / max(1, self.entries)
 
     def differentiate(self):
         """Take the gradient of the model."""
-        cdef Py_ssize_t i, a, unseen = 0
-        cdef double t
-        cdef double* g
-        self.gradient = np.zeros(self.size)
-        g = &self.gradient[0]
-        with nogil:
-            for i in range(self.slope_view.shape[0]):
-                t = self.slope_view[i]
-                for a in range(self.start[i], self.start[i + 1]):
-                    g[self.place[a]] += t * self.values[a]
-                unseen += self.start[i + 1] - self.start[i]
-                if unseen > PATIENCE:
-                    unseen = 0
-                    poll()
+        self.gradient = np.empty(self.size)
+        with_columns(self, SLOPE, self.gradient)
+        if self.free:
+            self.gradient[self.size - 1] = self.slope.sum()
         self.touched += self.entries
 
-    def curve(self):
-        """Make H, where phi'' has changed."""
-        cdef Py_ssize_t i, a, b, first, stop, j, k, unseen = 0, size = self.size
-        cdef double t
+    def curve(self, double most):
+        """Make H, where phi'' has changed, of about so many rows at the most.
+
+        Its diagonal is that of all rows in any case.  Returns whether the rest is.
+        """
+        cdef Py_ssize_t n = self.columns.d, size = self.size, i, a, b, j, k, rows = 0, end = 0
+        cdef Py_ssize_t unseen = 0
+        cdef double t, total = 0, least = 0, mass = 0.5, alike, each
+        cdef const double* bend = &self.bend[0]
+        cdef const int32_t* count = &self.count[0]
+        cdef Py_ssize_t* slot = &self.slot[0]
+        cdef Py_ssize_t* start = &self.start[0]
+        cdef double* weight = &self.heft[0]
         cdef double* H
+        for i in range(n):
+            rows += count[i] > 0
+            total += bend[i] if count[i] > 0 else 0.0
+        if rows > 2 * most and total > 0:
+            least = total / most
+        each = 1 / least if least > 0 else 0.0
+        rows = 0
+        for i in range(n):
+            slot[i] = PY_SSIZE_T_MAX
+            if count[i] == 0:
+                continue
+            mass += bend[i] * each if bend[i] < least else 1.0
+            if mass >= 1:
+                mass -= 1
+                slot[i] = start[rows] = end
+                weight[rows] = bend[i] if bend[i] > least else least
+                end += count[i]
+                rows += 1
+        start[rows] = end
+        # X may change meanwhile: nothing is written beyond the end, and no place is left as it was
+        if self.place.shape[0] < end:
+            self.place = np.empty(end + end // 2, np.int32)
+            self.values = np.empty(end + end // 2)
+        self.place[:end] = 0
+        self.values[:end] = 0
+        self.end = end
+        with_columns(self, COPY, None)
+        if self.free:
+            for i in range(n):
+                if slot[i] < end:
+                    self.place[slot[i]] = <int32_t>(size - 1)
+                    self.values[slot[i]] = 1
         self.H = np.zeros((size, size))
         H = &self.H[0, 0]
         with nogil:
-            for i in range(self.slope_view.shape[0]):
-                first, stop = self.start[i], self.start[i + 1]
-                for a in range(first, stop):
+            for i in range(rows):
+                for a in range(start[i], start[i + 1]):
                     j = self.place[a] * size
-                    t = self.bend[i] * self.values[a]
-                    for b in range(first, a + 1):
+                    t = weight[i] * self.values[a]
+                    for b in range(start[i], a + 1):
                         H[j + self.place[b]] += t * self.values[b]
-                unseen += (stop - first) * (stop - first)
+                unseen += (start[i + 1] - start[i]) * (start[i + 1] - start[i])
                 if unseen > PATIENCE:
+                    self.touched += unseen // 4
                     unseen = 0
                     poll()
+        self.touched += self.entries + unseen // 4
+        if least > 0:
+            self.curvature = np.empty(size)
+            with_columns(self, BEND, None)
+            self.touched += self.entries
+            # a part less beside the diagonal, as columns are not that much alike
+            alike = 1 - 0.25 * fmin(1, size / most)
+            for j in range(size):
+                t = H[j * size + j]
+                weight[j] = sqrt(self.curvature[j] / t) if t > 0 else 0.0
             for j in range(size):
                 for k in range(j):
-                    H[k * size + j] = H[j * size + k]
-        self.touched += <Py_ssize_t>(0.5 * self.products)
+                    H[j * size + k] *= alike * weight[j] * weight[k]
+                H[j * size + j] = self.curvature[j]
+        for j in range(size):
+            for k in range(j):
+                H[k * size + j] = H[j * size + k]
+        return least == 0
 
     def gap(self, const double[::1] u):
         """About what n (P - D) would be if there were no other columns, by the gradient.
@@ -369,32 +414,39 @@ cdef class WorkingSet:
             return u
         return soft(q * u - tilt, self.threshold[j]) / (q + self.ridge[j])
 
+    # ------------------------------------------------------------- any columns
+
+    def thin(self, Py_ssize_t bits):
+        """Return the columns of X with every 2^bits-th entry of theirs, in copies."""
+        cdef Rows columns = self.columns
+        cdef Py_ssize_t d = (columns.d >> bits) + ((columns.d & ((1 << bits) - 1)) > 0)
+        cdef Py_ssize_t room = columns.nnz
+        if columns.canonical:
+            room = min(room, columns.n * d)
+        starts = np.zeros(columns.n + 1, np.int64)
+        places, entries = np.empty(room, np.int64), np.empty(room)
+        self.bits, self.starts, self.places, self.thinned = bits, starts, places, entries
+        with_columns(self, THIN, None)
+        self.starts, self.places, self.thinned = None, None, None
+        count = starts[columns.n]       # what is left over was never touched
+        return csr_rows(entries[:count], places[:count], starts, d, columns.canonical)
+
     def margins(self, const double[::1] p):
-        """X p, for a p along the columns of the set."""
-        out = np.zeros(self.slope_view.shape[0])
-        if not self.copied:
-            self.moves = p
-            with_columns(self, MARGINS, out)
-            return out
-        cdef double[::1] z = out
-        cdef Py_ssize_t i, a
-        cdef double total
-        with nogil:
-            for i in range(z.shape[0]):
-                total = 0
-                for a in range(self.start[i], self.start[i + 1]):
-                    total += self.values[a] * p[self.place[a]]
-                z[i] = total
-        self.touched += self.entries
-        return out
+        """X p, for a p along the columns of the set, in an array that is used again."""
+        self.moved[...] = 0
+        self.moves = p
+        with_columns(self, MARGINS, self.moved)
+        return self.moved
 
 
 ctypedef enum Task:
     COUNT
     COPY
+    SLOPE
     BEND
     SWEEP
     MARGINS
+    THIN
 
 
 cdef int with_columns(WorkingSet set, Task task, double[::1] out) except -1:
@@ -421,6 +473,10 @@ cdef int with_columns(WorkingSet set, Task task, double[::1] out) except -1:
 cdef int run(WorkingSet set, AnyRows columns, Task task, double[::1] out) except -1:
     if task == COUNT or task == COPY:
         by_rows(set, columns, task == COPY)
+    elif task == THIN:
+        thin_out(set, columns)
+    elif task == SLOPE:
+        slope_along(set, columns, out)
     elif task == BEND:
         bend_along(set, columns)
     elif task == SWEEP:
@@ -431,24 +487,43 @@ cdef int run(WorkingSet set, AnyRows columns, Task task, double[::1] out) except
 
 
 cdef int by_rows(WorkingSet set, AnyRows columns, bint fill) except -1:
-    """Count the entries of row i in start[i + 2]; or write them to where the next one goes, which
-    start[i + 1] says."""
-    cdef Py_ssize_t c, k, i, at, first, count, entries = set.entries, unseen = 0
-    cdef Py_ssize_t* start = &set.start[0]
+    """Count the entries of each row; or copy them to where the next one goes, if anywhere."""
+    cdef Py_ssize_t c, k, i, at, first, count, unseen = 0, end = set.end
+    cdef int32_t* counts = &set.count[0]
+    cdef Py_ssize_t* slot = &set.slot[0]
+    cdef int32_t* place
+    cdef double* values
+    cdef double x
+    if fill:
+        place, values = &set.place[0], &set.values[0]
     with nogil:
         for c in range(set.chosen.shape[0]):
             count = span(columns, set.chosen[c], &first)
             if fill:
                 for k in range(count):
                     i = column(columns, first, k)
-                    at = start[i + 1]
-                    if at < entries:        # X may have changed meanwhile
-                        set.place[at], set.values[at] = <int32_t>c, value(columns, first, k)
-                        start[i + 1] = at + 1
+                    at, x = slot[i], value(columns, first, k)
+                    if at < end and x != 0:
+                        place[at], values[at] = <int32_t>c, x
+                        slot[i] = at + 1
             else:
                 for k in range(count):
-                    start[column(columns, first, k) + 2] += 1
+                    counts[column(columns, first, k)] += value(columns, first, k) != 0
             unseen += count + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    return 0
+
+
+cdef int slope_along(WorkingSet set, AnyRows columns, double[::1] out) except -1:
+    """The derivatives of the model along its columns."""
+    cdef L2Map plain = PLAIN
+    cdef Py_ssize_t c, first, unseen = 0
+    with nogil:
+        for c in range(set.chosen.shape[0]):
+            out[c] = dot(columns, set.chosen[c], plain, &set.slope_view[0])
+            unseen += span(columns, set.chosen[c], &first) + 1
             if unseen > PATIENCE:
                 unseen = 0
                 poll()
@@ -547,56 +622,110 @@ cdef int carry(WorkingSet set, AnyRows columns, double[::1] z) except -1:
     return 0
 
 
+cdef int thin_out(WorkingSet set, AnyRows columns) except -1:
+    """Copy every 2^bits-th entry of all columns, as far as there is room."""
+    cdef Py_ssize_t j, k, i, first, at = 0, unseen = 0, mask = (1 << set.bits) - 1
+    cdef Py_ssize_t count, room = set.places.shape[0], bits = set.bits
+    cdef int64_t* places = &set.places[0]
+    cdef double* entries = &set.thinned[0]
+    with nogil:
+        for j in range(columns.n):
+            count = span(columns, j, &first)
+            for k in range(count):
+                i = column(columns, first, k)
+                if i & mask == 0 and at < room:     # X may have changed meanwhile
+                    places[at], entries[at] = i >> bits, value(columns, first, k)
+                    at += 1
+            set.starts[j + 1] = at
+            unseen += count + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    return 0
+
+
 cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except? -1:
     cdef double at[LOSSES]
     cdef double losses[LOSSES]
-    cdef double slopes[LOSSES]
     cdef double further[LOSSES]
-    cdef double total = 0, s = 1, bend, most = 1 / term.gamma, odds
+    cdef double total = 0, most = 1 / term.gamma, odds
     cdef Py_ssize_t n = z.shape[0], i = 0, k, count
     cdef const double* y
+    cdef const double* s
+    cdef double* slope
+    cdef double* bend
     cdef bint unknown
     with nogil:
         while i < n:
             count = min(n - i, LOSSES)
-            y = &model.target[i]
-            odds = 1
-            if SomeTerm is Term:
+            y, slope, bend = &model.target[i], &model.slope_view[i], &model.bend[i]
+            if SomeTerm is Logistic:
+                for k in range(count):
+                    slope[k] = y[k] * z[i + k]
+                    losses[k] = -slope[k] if slope[k] < 0 else 0.0
+                    at[k] = -fabs(slope[k])
+                exp_each(at, further, count)
+                for k in range(count):
+                    at[k] = 1 / (1 + further[k])
+                    slope[k] = -y[k] * at[k] * (further[k] if slope[k] > 0 else 1.0)
+                    bend[k] = at[k] * at[k] * (further[k] if further[k] > 2.3e-16 else 2.3e-16)
+                    at[k] = 1 + further[k]
+            elif SomeTerm is Squared:
+                for k in range(count):
+                    losses[k] = term.phi(y[k], z[i + k])
+                    slope[k] = term.phi_slope(y[k], z[i + k])
+                    bend[k] = 1
+            else:
                 term.phis(count, y, &z[i], losses)
-                term.phi_slopes(count, y, &z[i], slopes)
-                unknown = isnan(term.conj_curve(y[0], -slopes[0]))
+                term.phi_slopes(count, y, &z[i], slope)
+                unknown = isnan(term.conj_curve(y[0], -slope[0]))
                 if unknown:     # then by a difference
                     for k in range(count):
                         at[k] = z[i + k] + 1e-6 * fmax(1, fabs(z[i + k]))
                     term.phi_slopes(count, y, at, further)
-            for k in range(count):
-                if SomeTerm is Squared:
-                    losses[k] = term.phi(y[k], z[i + k])
-                    slopes[k] = term.phi_slope(y[k], z[i + k])
-                if SomeTerm is Logistic:
-                    if model.weight is None:    # then one logarithm does for all
-                        odds *= 1 + term.odds(y[k], z[i + k], &slopes[k])
-                        losses[k] = fmax(0, -y[k] * z[i + k])
-                    else:
-                        losses[k] = term.response(y[k], z[i + k], &slopes[k])
-                    slopes[k] = -slopes[k]
-                    bend = fabs(slopes[k]) * fmax(1 - fabs(slopes[k]), 2.3e-16)
-                elif SomeTerm is Squared:
-                    bend = 1
-                else:
+                for k in range(count):
                     if unknown:
-                        bend = (further[k] - slopes[k]) / (at[k] - z[i + k])
+                        bend[k] = (further[k] - slope[k]) / (at[k] - z[i + k])
                     else:
-                        bend = 1 / term.conj_curve(y[k], -slopes[k])
-                if SomeTerm is Term:
-                    bend = fmin(fmax(bend, LEAST_BEND * most), most)
-                if model.weight is not None:
-                    s = model.weight[i + k]
-                if s > 0:
-                    total += s * losses[k]
-                    model.slope_view[i + k], model.bend[i + k] = s * slopes[k], s * bend
-                else:
-                    model.slope_view[i + k] = model.bend[i + k] = 0
-            total += log(odds)
+                        bend[k] = 1 / term.conj_curve(y[k], -slope[k])
+                    bend[k] = fmin(fmax(bend[k], LEAST_BEND * most), most)
+            if model.weight is not None:
+                if SomeTerm is Logistic:
+                    log_each(at, at, count)
+                s = &model.weight[i]
+                for k in range(count):
+                    if SomeTerm is Logistic:
+                        losses[k] += at[k]
+                    if s[k] > 0:
+                        total += s[k] * losses[k]
+                        slope[k] *= s[k]
+                        bend[k] *= s[k]
+                    else:
+                        slope[k] = bend[k] = 0
+            elif SomeTerm is Logistic:
+                odds = 1        # so that one logarithm does for all
+                for k in range(count):
+                    total += losses[k]
+                    odds *= at[k]
+                total += log(odds)
+            else:
+                for k in range(count):
+                    total += losses[k]
             i += count
     return total
+
+
+cdef void entropies(Py_ssize_t n, const double* y, const double* a, double* out) noexcept nogil:
+    """phi* of the logistic loss, for steps."""
+    cdef double logs[LOSSES]
+    cdef double others[LOSSES]
+    cdef Py_ssize_t k
+    for k in range(n):
+        others[k] = 1 + y[k] * a[k]
+        others[k] = others[k] if others[k] > 1e-300 else 1e-300
+        logs[k] = -y[k] * a[k]
+        logs[k] = logs[k] if logs[k] > 1e-300 else 1e-300
+    log_each(logs, logs, n)
+    log_each(others, others, n)
+    for k in range(n):
+        out[k] = (1 + y[k] * a[k]) * others[k] - y[k] * a[k] * logs[k]
