@@ -45,6 +45,7 @@ cdef extern from *:
 cdef enum:
     SWEEPS = 5          # along one column after the other, between two looks at what is left
     TURNS = 100         # of steps along all of them together
+    ROWS = 2048         # that are copied at a time
 
 
 cdef L2Map PLAIN = L2Map()
@@ -84,13 +85,15 @@ cdef class WorkingSet:
     cdef const Py_ssize_t[::1] chosen
     cdef readonly Py_ssize_t size
     cdef double[::1] threshold, ridge
-    # how many of its entries are in each row, and where the next one of it goes in a copy
+    # how many of its entries are in each row, and altogether
     cdef int32_t[::1] count
-    cdef Py_ssize_t[::1] slot, start
-    cdef double[::1] heft
-    cdef Py_ssize_t entries, end
+    cdef Py_ssize_t entries
+    # a copy of a block of rows: how far columns have been read, where the next entry of a row
+    # goes, and those that are taken, one after the other
+    cdef Py_ssize_t first, past, end
+    cdef Py_ssize_t[::1] cursor, slot, start
+    cdef double[::1] heft, values
     cdef int32_t[::1] place
-    cdef double[::1] values
     # the model's gradient and matrix, and where there is none, its gradient in z
     cdef public double[::1] gradient
     cdef public double[:, ::1] H
@@ -112,8 +115,8 @@ cdef class WorkingSet:
         self.slope, self.bend = np.empty(columns.d), np.empty(columns.d)
         self.moved = np.empty(columns.d)
         self.slope_view = self.slope
-        self.slot, self.start = np.empty(columns.d, np.intp), np.empty(columns.d + 1, np.intp)
-        self.heft, self.place, self.values = np.empty(columns.d), np.empty(0, np.int32), np.empty(0)
+        self.count = np.empty(columns.d, np.int32)
+        self.place, self.values = np.empty(1, np.int32), np.empty(1)
 
     def look(self, const double[::1] z):
         """Model the loss at z; returns the sum of s_i phi(z_i)."""
@@ -171,7 +174,7 @@ cdef class WorkingSet:
         """How many products H takes for each entry of the set."""
         cdef Py_ssize_t i
         cdef double products = 0
-        self.count = np.full(self.columns.d, self.free, np.int32)
+        self.count[:] = self.free
         with_columns(self, COUNT, None)
         self.entries = 0
         for i in range(self.columns.d):
@@ -193,79 +196,105 @@ cdef class WorkingSet:
 
         Its diagonal is that of all rows in any case.  Returns whether the rest is.
         """
-        cdef Py_ssize_t n = self.columns.d, size = self.size, i, a, b, j, k, rows = 0, end = 0
-        cdef Py_ssize_t unseen = 0
-        cdef double t, total = 0, least = 0, mass = 0.5, alike, each
-        cdef const double* bend = &self.bend[0]
-        cdef const int32_t* count = &self.count[0]
-        cdef Py_ssize_t* slot = &self.slot[0]
-        cdef Py_ssize_t* start = &self.start[0]
-        cdef double* weight = &self.heft[0]
+        cdef Py_ssize_t n = self.columns.d, size = self.size, i, j, k, rows = 0
+        cdef Py_ssize_t block = ROWS if self.columns.canonical else max(1, n)
+        cdef double t, total = 0, least = 0, mass = 0.5, alike
+        cdef double[::1] scale
         cdef double* H
         for i in range(n):
-            rows += count[i] > 0
-            total += bend[i] if count[i] > 0 else 0.0
+            rows += self.count[i] > 0
+            total += self.bend[i] if self.count[i] > 0 else 0.0
         if rows > 2 * most and total > 0:
             least = total / most
-        each = 1 / least if least > 0 else 0.0
-        rows = 0
-        for i in range(n):
-            slot[i] = PY_SSIZE_T_MAX
-            if count[i] == 0:
-                continue
-            mass += bend[i] * each if bend[i] < least else 1.0
-            if mass >= 1:
-                mass -= 1
-                slot[i] = start[rows] = end
-                weight[rows] = bend[i] if bend[i] > least else least
-                end += count[i]
-                rows += 1
-        start[rows] = end
-        # X may change meanwhile: nothing is written beyond the end, and no place is left as it was
-        if self.place.shape[0] < end:
-            self.place = np.empty(end + end // 2, np.int32)
-            self.values = np.empty(end + end // 2)
-        self.place[:end] = 0
-        self.values[:end] = 0
-        self.end = end
-        with_columns(self, COPY, None)
-        if self.free:
-            for i in range(n):
-                if slot[i] < end:
-                    self.place[slot[i]] = <int32_t>(size - 1)
-                    self.values[slot[i]] = 1
+        self.slot, self.start = np.empty(block, np.intp), np.empty(block + 1, np.intp)
+        self.heft, self.cursor = np.empty(block), np.zeros(self.chosen.shape[0], np.intp)
         self.H = np.zeros((size, size))
         H = &self.H[0, 0]
-        with nogil:
-            for i in range(rows):
-                for a in range(start[i], start[i + 1]):
-                    j = self.place[a] * size
-                    t = weight[i] * self.values[a]
-                    for b in range(start[i], a + 1):
-                        H[j + self.place[b]] += t * self.values[b]
-                unseen += (start[i + 1] - start[i]) * (start[i + 1] - start[i])
-                if unseen > PATIENCE:
-                    self.touched += unseen // 4
-                    unseen = 0
-                    poll()
-        self.touched += self.entries + unseen // 4
+        self.first = 0
+        while self.first < n:
+            self.past = min(n, self.first + block)
+            rows = self.choose_rows(least, &mass)
+            with_columns(self, COPY, None)
+            if self.free:
+                for i in range(self.past - self.first):
+                    if self.slot[i] < self.end:
+                        self.place[self.slot[i]] = <int32_t>(size - 1)
+                        self.values[self.slot[i]] = 1
+            self.add_rows(rows, H)
+            self.first = self.past
+        self.touched += self.entries
         if least > 0:
             self.curvature = np.empty(size)
             with_columns(self, BEND, None)
             self.touched += self.entries
+            scale = np.empty(size)
             # a part less beside the diagonal, as columns are not that much alike
             alike = 1 - 0.25 * fmin(1, size / most)
             for j in range(size):
                 t = H[j * size + j]
-                weight[j] = sqrt(self.curvature[j] / t) if t > 0 else 0.0
+                scale[j] = sqrt(self.curvature[j] / t) if t > 0 else 0.0
             for j in range(size):
                 for k in range(j):
-                    H[j * size + k] *= alike * weight[j] * weight[k]
+                    H[j * size + k] *= alike * scale[j] * scale[k]
                 H[j * size + j] = self.curvature[j]
         for j in range(size):
             for k in range(j):
                 H[k * size + j] = H[j * size + k]
         return least == 0
+
+    cdef Py_ssize_t choose_rows(self, double least, double* mass) except -1:
+        """Those of the block that H is made of, their weights, and where their entries go: all, if
+        least is 0, and else with a probability of bend / least; returns how many."""
+        cdef Py_ssize_t i, rows = 0, end = 0, first = self.first
+        cdef const double* bend = &self.bend[first]
+        cdef const int32_t* count = &self.count[first]
+        cdef Py_ssize_t* slot = &self.slot[0]
+        cdef Py_ssize_t* start = &self.start[0]
+        cdef double* weight = &self.heft[0]
+        cdef double each = 1 / least if least > 0 else 0.0, sum = mass[0]
+        for i in range(self.past - first):
+            slot[i] = PY_SSIZE_T_MAX
+            if count[i] == 0:
+                continue
+            sum += bend[i] * each if bend[i] < least else 1.0
+            if sum >= 1:
+                sum -= 1
+                slot[i] = start[rows] = end
+                weight[rows] = bend[i] if bend[i] > least else least
+                end += count[i]
+                rows += 1
+        mass[0] = sum
+        start[rows] = self.end = end
+        if self.place.shape[0] < end:
+            self.place = np.empty(end + end // 2, np.int32)
+            self.values = np.empty(end + end // 2)
+        # X may change meanwhile: no place may be left as it was
+        self.place[:end] = 0
+        self.values[:end] = 0
+        return rows
+
+    cdef int add_rows(self, Py_ssize_t rows, double* H) except -1:
+        """Add what they make of H, below the diagonal."""
+        cdef Py_ssize_t i, a, b, size = self.size, unseen = 0
+        cdef const Py_ssize_t* start = &self.start[0]
+        cdef const int32_t* place = &self.place[0]
+        cdef const double* values = &self.values[0]
+        cdef double* to
+        cdef double t
+        with nogil:
+            for i in range(rows):
+                for a in range(start[i], start[i + 1]):
+                    to = H + place[a] * size
+                    t = self.heft[i] * values[a]
+                    for b in range(start[i], a + 1):
+                        to[place[b]] += t * values[b]
+                unseen += (start[i + 1] - start[i]) * (start[i + 1] - start[i])
+                if unseen > PATIENCE:
+                    self.touched += unseen // 4
+                    unseen = 0
+                    poll()
+        self.touched += unseen // 4
+        return 0
 
     def gap(self, const double[::1] u):
         """About what n (P - D) would be if there were no other columns, by the gradient.
@@ -471,8 +500,10 @@ cdef int with_columns(WorkingSet set, Task task, double[::1] out) except -1:
 
 
 cdef int run(WorkingSet set, AnyRows columns, Task task, double[::1] out) except -1:
-    if task == COUNT or task == COPY:
-        by_rows(set, columns, task == COPY)
+    if task == COUNT:
+        count_rows(set, columns)
+    elif task == COPY:
+        copy_rows(set, columns)
     elif task == THIN:
         thin_out(set, columns)
     elif task == SLOPE:
@@ -486,30 +517,46 @@ cdef int run(WorkingSet set, AnyRows columns, Task task, double[::1] out) except
     return 0
 
 
-cdef int by_rows(WorkingSet set, AnyRows columns, bint fill) except -1:
-    """Count the entries of each row; or copy them to where the next one goes, if anywhere."""
-    cdef Py_ssize_t c, k, i, at, first, count, unseen = 0, end = set.end
+cdef int count_rows(WorkingSet set, AnyRows columns) except -1:
+    """Count the entries of each row."""
+    cdef Py_ssize_t c, k, first, count, unseen = 0
     cdef int32_t* counts = &set.count[0]
-    cdef Py_ssize_t* slot = &set.slot[0]
-    cdef int32_t* place
-    cdef double* values
-    cdef double x
-    if fill:
-        place, values = &set.place[0], &set.values[0]
     with nogil:
         for c in range(set.chosen.shape[0]):
             count = span(columns, set.chosen[c], &first)
-            if fill:
-                for k in range(count):
-                    i = column(columns, first, k)
-                    at, x = slot[i], value(columns, first, k)
+            for k in range(count):
+                counts[column(columns, first, k)] += value(columns, first, k) != 0
+            unseen += count + 1
+            if unseen > PATIENCE:
+                unseen = 0
+                poll()
+    return 0
+
+
+cdef int copy_rows(WorkingSet set, AnyRows columns) except -1:
+    """Copy the entries of a block of rows to where the next one goes, if anywhere."""
+    cdef Py_ssize_t c, k, i, at, first, count, begun, unseen = 0, end = set.end
+    cdef Py_ssize_t low = set.first, high = set.past
+    cdef Py_ssize_t* slot = &set.slot[0]
+    cdef int32_t* place = &set.place[0]
+    cdef double* values = &set.values[0]
+    cdef double x
+    with nogil:
+        for c in range(set.chosen.shape[0]):
+            count = span(columns, set.chosen[c], &first)
+            k = begun = set.cursor[c]
+            while k < count:
+                i = column(columns, first, k)
+                if i >= high:
+                    break
+                if i >= low:        # else X has changed
+                    at, x = slot[i - low], value(columns, first, k)
                     if at < end and x != 0:
                         place[at], values[at] = <int32_t>c, x
-                        slot[i] = at + 1
-            else:
-                for k in range(count):
-                    counts[column(columns, first, k)] += value(columns, first, k) != 0
-            unseen += count + 1
+                        slot[i - low] = at + 1
+                k += 1
+            set.cursor[c] = k
+            unseen += k - begun + 1
             if unseen > PATIENCE:
                 unseen = 0
                 poll()
