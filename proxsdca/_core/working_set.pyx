@@ -31,7 +31,7 @@ from .rows import csr_rows
 from .signals cimport PATIENCE, poll
 from .term cimport BLOCK as LOSSES
 from .term cimport Term
-from .wide cimport exp_each, log_each
+from .wide cimport add_each, exp_each, log_each
 
 
 cdef extern from *:
@@ -286,6 +286,9 @@ cdef class WorkingSet:
                 for a in range(start[i], start[i + 1]):
                     to = H + place[a] * size
                     t = self.heft[i] * values[a]
+                    if start[i + 1] - start[i] == size:     # then none is missing
+                        add_each(t, values + start[i], to, a + 1 - start[i])
+                        continue
                     for b in range(start[i], a + 1):
                         to[place[b]] += t * values[b]
                 unseen += (start[i + 1] - start[i]) * (start[i + 1] - start[i])
