@@ -35,15 +35,19 @@ PRODUCTS = 50.0  # for the matrix, for each entry of the set; more, and epochs a
 STEPS = 20  # of Newton's method on one set, at the most ...
 FEW_STEPS = 2  # ... and where not all that violate are in it
 SHARE = 0.3  # of the gap that may be left of a set before columns are looked for again ...
-SHARE_OF_ALL = 0.03  # ... and where all that violate are in it
+SHARE_OF_ALL = 0.03  # ... where all that violate are in it ...
+SHARE_OF_KEPT = 1e-3  # ... and where these had been in it before
 ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps at the most
 ROWS = 10.0  # for H, for each of its columns, at the least ...
 WORK = 0.12  # ... or those that take so many products for each entry of the set ...
 FINER = 4.0  # ... and times as many where it was not good enough
+SMALL = 1e-11  # of P: what further steps make of it is hardly seen, and they must be good
+UNSEEN = 1e-13  # of P: in steps that lower it by less, roundings count for more
 TRUST = 0.1  # in H, while P falls as the model does but for this part
 HALVINGS = 60  # of a step
 LEFT = 1e-3  # of the violations may be left by a step ...
 LEFT_RIDGE = 1e-6  # ... and with l2, whose gap they make larger the smaller l2 is
+INNER = 0.8  # of the target may be left of a set
 SURE = 1e-12  # of P: below it the gap is known as well as it can be
 NEAR = 0.9  # of the target: there a certificate is worth its work
 PATIENCE = 20  # rounds in which the gap has to halve
@@ -141,6 +145,7 @@ class WorkingSets:
         problem, core, n = self.problem, self.core, self.problem.n
         self.loss = loss = core.look(z) if self.loss is None else self.loss
         self.correlations = problem.storage.matvec(core.slope)
+        beta, unbalanced = (w[problem.d], float(core.slope.sum())) if problem.free else (0.0, 0.0)
         w, size = w[: problem.d], np.abs(self.correlations)
         penalty = product(self.threshold, np.abs(w)) + 0.5 * self.penalty.l2 * product(w, w)
         shrink, penalty_conjugate = 1.0, 0.0
@@ -151,18 +156,17 @@ class WorkingSets:
             peak = float((size / self.threshold).max())
             shrink = 1 / max(1.0, peak)
         self.objective = loss + penalty
+        # at the beta that there is; phi*(phi'(z)) = z phi'(z) - phi(z), and D is concave along
+        # alpha, from 0 or more
+        inner = product(w, self.correlations)
+        dual = shrink * (loss - inner)
+        least = penalty + shrink * inner
         if self.offset is not None:  # phi*(-b) = b^2 / 2 - y b
             dual = -core.conjugates(shrink) - shrink * product(self.offset, core.slope)
-        else:
-            # phi*(phi'(z)) = z phi'(z) - phi(z), and D is concave along alpha, from 0 or more
-            inner = product(z, core.slope)
-            dual = shrink * (loss - inner)
-            least = penalty + shrink * inner
-            if shrink < 1 and least <= max(n * level(self.objective / n), SURE * self.objective):
-                dual = -core.conjugates(shrink)
-        self.gap = self.objective - dual + penalty_conjugate
-        if problem.free:
-            self.gap += abs(float(core.slope.sum()))
+            dual += shrink * beta * unbalanced
+        elif shrink < 1 and least <= max(n * level(self.objective / n), SURE * self.objective):
+            dual = -core.conjugates(shrink) + shrink * beta * unbalanced
+        self.gap = self.objective - dual + penalty_conjugate + abs(unbalanced)
         return self.objective / n, self.gap / n
 
     def descend(
@@ -178,10 +182,11 @@ class WorkingSets:
         core, n = self.core, self.problem.n
         assert self.loss is not None
         self.products += self.problem.storage.nnz
+        before = self.chosen
         places = self._take(self._chosen(w, active))
         quadratic = isinstance(self.problem.loss, Squared)
-        share = SHARE_OF_ALL if self.all else SHARE
-        enough = max(share * self.gap, 0.5 * level * n)
+        share = SHARE if not self.all else SHARE_OF_KEPT if self.chosen is before else SHARE_OF_ALL
+        enough = max(share * self.gap, INNER * level * n)
         fallen = 0.0
         u = w[places]
         value = self.loss + core.penalties(u)
@@ -213,6 +218,8 @@ class WorkingSets:
                 fall = value - loss - core.penalties(trial)
                 if fall > 0 and fall >= 0.01 * t * expected:
                     break
+                if expected <= UNSEEN * value and abs(fall) <= 0.01 * UNSEEN * value:
+                    break
                 t *= 0.5
             else:
                 self.loss = None
@@ -226,7 +233,9 @@ class WorkingSets:
             fallen += fall
             # where the loss bends as the model does, H is as good as new
             self.trusted = quadratic or abs(fall - expected) <= TRUST * expected
-            if not (self.trusted or self.exact):
+            if not self.exact and fall <= SMALL * value:
+                self.trusted, self.detail = False, math.inf
+            elif not (self.trusted or self.exact):
                 self.detail *= FINER
             if quadratic or not go_on():
                 break
@@ -247,6 +256,9 @@ class WorkingSets:
         most = gap + (1 - 1 / peak) * (value - self.core.penalties(u))
         if gap <= enough < most:
             gap = value + self.core.conjugates(1 / peak)
+            if self.problem.free:
+                unbalanced = float(self.core.gradient[-1])
+                gap += abs(unbalanced) - u[-1] * unbalanced / peak
         return gap <= enough
 
     def _take(self, chosen: np.ndarray) -> np.ndarray:

@@ -308,11 +308,12 @@ cdef class WorkingSet:
         cdef Py_ssize_t j
         cdef double inner = 0, peak = 1, over, others = 0
         for j in range(self.size):
-            inner += u[j] * self.gradient[j]
             over = fabs(self.gradient[j]) - self.threshold[j]
-            if j == self.chosen.shape[0]:
+            if j == self.chosen.shape[0]:       # at the beta that there is
                 others += fabs(over)
-            elif over > 0 and self.ridge[j] > 0:
+                continue
+            inner += u[j] * self.gradient[j]
+            if over > 0 and self.ridge[j] > 0:
                 others += 0.5 * over * over / self.ridge[j]
             elif over > 0:
                 peak = fmax(peak, fabs(self.gradient[j]) / self.threshold[j])
@@ -328,7 +329,7 @@ cdef class WorkingSet:
         cdef double[::1] tilt = np.array(self.gradient), old = np.array(u)
         cdef double[::1] room = np.empty(size * size + size)
         cdef Py_ssize_t[::1] support = np.empty(size, np.intp)
-        cdef double fall = self.penalties(u)
+        cdef double fall = 0
         with nogil:
             for j in range(size):
                 first = fmax(first, self.violation(j, u[j], tilt[j]))
@@ -351,8 +352,10 @@ cdef class WorkingSet:
                 poll()
             # p^T (gradient + H p / 2), and tilt = gradient + H p
             for j in range(size):
-                fall -= 0.5 * (u[j] - old[j]) * (tilt[j] + self.gradient[j])
-        return fall - self.penalties(u)
+                fall -= 0.5 * (u[j] - old[j]) * (
+                    tilt[j] + self.gradient[j] + self.ridge[j] * (u[j] + old[j]))
+                fall -= self.threshold[j] * (fabs(u[j]) - fabs(old[j]))
+        return fall
 
     cdef void visit_all(self, double[::1] u, double[::1] tilt) noexcept nogil:
         """Lower the model along one column after the other."""
