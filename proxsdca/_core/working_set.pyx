@@ -40,7 +40,7 @@ cdef extern from *:
     #define PROXSDCA_RIDGE 1e-13
     """
     const double LEAST_BEND "PROXSDCA_LEAST_BEND"   # of phi'', as a part of 1 / gamma
-    const double RIDGE "PROXSDCA_RIDGE"             # of H, as a part of its largest entry
+    const double RIDGE "PROXSDCA_RIDGE"             # of H, once its diagonal is 1
 
 cdef enum:
     SWEEPS = 5          # along one column after the other, between two looks at what is left
@@ -325,15 +325,14 @@ cdef class WorkingSet:
         Returns by how much the model has fallen.
         """
         cdef Py_ssize_t size = self.size, j, sweeps = 0, turns = 0
-        cdef double first = 0, left, enough, largest = 0, least = 0
+        cdef double first = 0, left, enough, least = 0
         cdef double[::1] tilt = np.array(self.gradient), old = np.array(u)
-        cdef double[::1] room = np.empty(size * size + size)
+        cdef double[::1] room = np.empty(size * size + 2 * size)
         cdef Py_ssize_t[::1] support = np.empty(size, np.intp)
         cdef double fall = 0
         with nogil:
             for j in range(size):
                 first = fmax(first, self.violation(j, u[j], tilt[j]))
-                largest = fmax(largest, self.H[j, j] + self.ridge[j])
                 least = fmax(least, self.threshold[j])
             enough = fmax(accuracy * first, 1e-13 * least)
             while turns < TURNS:
@@ -347,7 +346,7 @@ cdef class WorkingSet:
                 # once sweeps have cost what a factor does
                 if sweeps >= self.support(u, support) / 6:
                     sweeps, turns = 0, turns + 1
-                    while self.newton_step(u, tilt, RIDGE * largest, room, support):
+                    while self.newton_step(u, tilt, room, support):
                         poll()
                 poll()
             # p^T (gradient + H p / 2), and tilt = gradient + H p
@@ -383,7 +382,7 @@ cdef class WorkingSet:
                 count += 1
         return count
 
-    cdef bint newton_step(self, double[::1] u, double[::1] tilt, double ridge, double[::1] room,
+    cdef bint newton_step(self, double[::1] u, double[::1] tilt, double[::1] room,
                           Py_ssize_t[::1] support) noexcept nogil:
         """Minimise the model over what is not 0, as far as the first of it that becomes 0.
 
@@ -392,17 +391,23 @@ cdef class WorkingSet:
         cdef Py_ssize_t count = self.support(u, support), j, k, stop = -1
         cdef double* factor = &room[0]
         cdef double* step = factor + self.size * self.size
+        cdef double* unit = step + self.size
         cdef double t = 1
         for j in range(count):
-            for k in range(j + 1):
-                factor[j * count + k] = self.H[support[j], support[k]]
             k = support[j]
-            factor[j * count + j] += self.ridge[k]
-            step[j] = -self.derivative(k, u[k], tilt[k])
-        factorise(factor, count, ridge)
+            t = self.H[k, k] + self.ridge[k]
+            unit[j] = 1 / sqrt(t) if t > 0 else 1.0
+            for k in range(j):
+                factor[j * count + k] = self.H[support[j], support[k]] * unit[j] * unit[k]
+            k = support[j]
+            factor[j * count + j] = t * unit[j] * unit[j]
+            step[j] = -self.derivative(k, u[k], tilt[k]) * unit[j]
+        factorise(factor, count, RIDGE)
         substitute(factor, count, step)
+        t = 1
         for j in range(count):
             k = support[j]
+            step[j] *= unit[j]
             if self.threshold[k] > 0 and (u[k] + t * step[j]) * u[k] <= 0:
                 t, stop = fmin(t, -u[k] / step[j]), k
         for j in range(count):
