@@ -427,3 +427,16 @@ def test_a_path_without_them_goes_by_rows():
     how = {"loss": "logistic", "reg": "l1l2", "lam": 1e-3, "sigmas": [1e-2], "keep_alpha": False}
     assert proxsdca.path(X, y, **how, solver="plain").side == "rows"
     assert proxsdca.path(X, y, **how).side == "columns"
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_entries_that_stand_twice(loss):
+    """As many in a row as the set has columns, though not in all of them."""
+    X, y = data(loss, n=300, d=8)
+    twice = sparse.csc_array(
+        (np.repeat(0.5 * X.data, 2), np.repeat(X.indices, 2), 2 * X.indptr), X.shape
+    )
+    how = {"loss": loss, "reg": "l1", "sigma": 0.01, "tol": 1e-9, "side": "columns"}
+    once, again = (proxsdca.solve(A, y, solver="working_sets", **how) for A in (X, twice))
+    assert within(once, again)
+    assert again.solver == ("working_sets",)

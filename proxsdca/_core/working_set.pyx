@@ -281,12 +281,13 @@ cdef class WorkingSet:
         cdef const double* values = &self.values[0]
         cdef double* to
         cdef double t
+        cdef bint whole = self.columns.canonical        # none stands twice
         with nogil:
             for i in range(rows):
                 for a in range(start[i], start[i + 1]):
                     to = H + place[a] * size
                     t = self.heft[i] * values[a]
-                    if start[i + 1] - start[i] == size:     # then none is missing
+                    if whole and start[i + 1] - start[i] == size:   # then none is missing
                         add_each(t, values + start[i], to, a + 1 - start[i])
                         continue
                     for b in range(start[i], a + 1):
