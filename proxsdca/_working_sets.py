@@ -208,6 +208,7 @@ class WorkingSets:
                 expected = core.descend(stream, new, ROUGH, SWEEPS)
             if not expected > 0:
                 break
+            unseen = expected <= UNSEEN * value
             p = new - u
             dz = core.margins(p)
             t = 1.0
@@ -218,7 +219,7 @@ class WorkingSets:
                 fall = value - loss - core.penalties(trial)
                 if fall > 0 and fall >= 0.01 * t * expected:
                     break
-                if expected <= UNSEEN * value and abs(fall) <= 0.01 * UNSEEN * value:
+                if unseen and abs(fall) <= UNSEEN * value:
                     break
                 t *= 0.5
             else:
@@ -232,7 +233,8 @@ class WorkingSets:
             value -= fall
             fallen += fall
             # where the loss bends as the model does, H is as good as new
-            self.trusted = quadratic or abs(fall - expected) <= TRUST * expected
+            if not unseen:
+                self.trusted = quadratic or abs(fall - expected) <= TRUST * expected
             if not self.exact and fall <= SMALL * value:
                 self.trusted, self.detail = False, math.inf
             elif not (self.trusted or self.exact):

@@ -85,9 +85,9 @@ cdef class WorkingSet:
     cdef const Py_ssize_t[::1] chosen
     cdef readonly Py_ssize_t size
     cdef double[::1] threshold, ridge
-    # how many of its entries are in each row, and altogether
+    # how many of its entries are in each row, and altogether with those that are 0
     cdef int32_t[::1] count
-    cdef Py_ssize_t entries
+    cdef Py_ssize_t stored
     # a copy of a block of rows: how far columns have been read, where the next entry of a row
     # goes, and those that are taken, one after the other
     cdef Py_ssize_t first, past, end
@@ -172,16 +172,16 @@ cdef class WorkingSet:
 
     def products(self):
         """How many products H takes for each entry of the set."""
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, entries = 0
         cdef double products = 0
         self.count[:] = self.free
+        self.stored = self.columns.d * self.free
         with_columns(self, COUNT, None)
-        self.entries = 0
         for i in range(self.columns.d):
-            self.entries += self.count[i]
+            entries += self.count[i]
             products += 0.5 * self.count[i] * (self.count[i] + 1.0)
-        self.touched += self.entries
-        return products / max(1, self.entries)
+        self.touched += 2 * self.stored     # with the copy of a first H
+        return products / max(1, entries)
 
     def differentiate(self):
         """Take the gradient of the model."""
@@ -189,7 +189,7 @@ cdef class WorkingSet:
         with_columns(self, SLOPE, self.gradient)
         if self.free:
             self.gradient[self.size - 1] = self.slope.sum()
-        self.touched += self.entries
+        self.touched += self.stored
 
     def curve(self, double most):
         """Make H, where phi'' has changed, of about so many rows at the most.
@@ -222,11 +222,10 @@ cdef class WorkingSet:
                         self.values[self.slot[i]] = 1
             self.add_rows(rows, H)
             self.first = self.past
-        self.touched += self.entries
         if least > 0:
             self.curvature = np.empty(size)
             with_columns(self, BEND, None)
-            self.touched += self.entries
+            self.touched += self.stored
             scale = np.empty(size)
             # a part less beside the diagonal, as columns are not that much alike
             alike = 1 - 0.25 * fmin(1, size / most)
@@ -538,6 +537,7 @@ cdef int count_rows(WorkingSet set, AnyRows columns) except -1:
             count = span(columns, set.chosen[c], &first)
             for k in range(count):
                 counts[column(columns, first, k)] += value(columns, first, k) != 0
+            set.stored += count
             unseen += count + 1
             if unseen > PATIENCE:
                 unseen = 0
