@@ -706,7 +706,7 @@ class Run:
                 sets.products += nnz
             if self.problem.free:
                 self.output.pair()  # which fits the intercept
-        primal, gap = sets.look(self.b, self.v)
+        primal, gap = sets.look(self.b, self.v, target.level)
         level = target.level(primal)
         self.progress.estimate(self.epochs, gap, level, self._seconds())
         near = gap <= max(sets.near * level, 1e-15 * abs(primal))

@@ -28,26 +28,36 @@ from .losses import Squared
 if TYPE_CHECKING:
     from ._problem import Problem
 
-FIRST = 32  # columns, of the first set; later ones have
+FIRST = 64  # columns, of the first set; later ones have
 GROWTH = 4  # times as many as w has numbers that are not 0, and these
 MOST = 512  # columns; of more the matrix is too large
 PRODUCTS = 50.0  # for the matrix, for each entry of the set; more, and epochs are faster
-STEPS = 20  # of Newton's method on one set, at the most
+STEPS = 20  # of Newton's method on one set, at the most ...
+FEW_STEPS = 2  # ... and where not all that violate are in it
 SHARE = 0.3  # of the gap that may be left of a set before columns are looked for again ...
-SHARE_OF_ALL = 0.03  # ... and where all that violate are in it
+SHARE_OF_ALL = 0.03  # ... where all that violate are in it ...
+SHARE_OF_KEPT = 1e-3  # ... and where these had been in it before
 ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps at the most
+ROWS = 10.0  # for H, for each of its columns, at the least ...
+WORK = 0.12  # ... or those that take so many products for each entry of the set ...
+FINER = 4.0  # ... and times as many where it was not good enough
+SMALL = 1e-11  # of P: what further steps make of it is hardly seen, and they must be good
+UNSEEN = 1e-13  # of P: in steps that lower it by less, roundings count for more
 TRUST = 0.1  # in H, while P falls as the model does but for this part
 HALVINGS = 60  # of a step
 LEFT = 1e-3  # of the violations may be left by a step ...
 LEFT_RIDGE = 1e-6  # ... and with l2, whose gap they make larger the smaller l2 is
+INNER = 0.8  # of the target may be left of a set
+SURE = 1e-12  # of P: below it the gap is known as well as it can be
 NEAR = 0.9  # of the target: there a certificate is worth its work
 PATIENCE = 20  # rounds in which the gap has to halve
 BITS = 4  # of 2^4 examples one, to start from their solution ...
 ENOUGH = 8  # ... where that leaves so many for each column
-SAMPLE_GAP = 1e-3  # ... known to this relative gap
+SAMPLE_GAP = 3e-2  # ... known to this relative gap
 LEAST = 6  # passes over X that are worth beginning with
 KEPT: dict[str, Callable[[Any], Any]] = {
-    "near": float, "products": index, "lowest": float, "rounds": index,
+    "near": float, "products": index, "lowest": float, "rounds": index, "exact": bool,
+    "detail": float,
 }  # fmt: skip
 
 
@@ -78,7 +88,10 @@ class WorkingSets:
         self.products = 0  # nonzeros of X^T alpha
         self.chosen: np.ndarray | None = None
         self.loss: float | None = None  # where the core has it at the margins as they are
-        self.copied = self.trusted = False
+        self.few = self.trusted = False  # whether there is an H, and it is as good as new
+        self.exact, self.detail = False, 1.0  # whether it is of all rows; of how many times more
+        self.cost = 0.0  # of it, in products for each entry of the set
+        self.at = np.empty(problem.n)  # margins, of a trial
         self.all = False  # whether all columns that violate are in the set
         self.near = NEAR
         self.lowest, self.rounds = math.inf, 0  # the gap when it last halved, and rounds since
@@ -98,7 +111,7 @@ class WorkingSets:
                 return False
             weight = weight * (len(weight) / weight.sum())
         target = np.ascontiguousarray(problem.target[::step])
-        some = replace(problem, storage=problem.storage.thin(BITS), target=target, weight=weight)
+        some = replace(problem, storage=self.core.thin(BITS), target=target, weight=weight)
         self.products += problem.nnz
         share = some.n / problem.n
         few = WorkingSets(
@@ -109,7 +122,7 @@ class WorkingSets:
         z = np.zeros(some.n) if self.offset is None else -target
         begun = self.products
         for _ in range(PATIENCE):
-            primal, gap = few.look(u, z)
+            primal, gap = few.look(u, z, lambda primal: SAMPLE_GAP * abs(primal))
             level = SAMPLE_GAP * abs(primal)
             if gap <= level or few.stuck or not go_on():
                 break
@@ -124,11 +137,15 @@ class WorkingSets:
         """Nonzeros of X read so far."""
         return self.core.touched + self.products
 
-    def look(self, w: np.ndarray, z: np.ndarray) -> tuple[float, float]:
-        """P(w), and about its distance to D, at the margins z of w."""
+    def look(
+        self, w: np.ndarray, z: np.ndarray, level: Callable[[float], float]
+    ) -> tuple[float, float]:
+        """P(w), and about its distance to D, at the margins z of w; more where that is above the
+        level of P for sure."""
         problem, core, n = self.problem, self.core, self.problem.n
         self.loss = loss = core.look(z) if self.loss is None else self.loss
         self.correlations = problem.storage.matvec(core.slope)
+        beta, unbalanced = (w[problem.d], float(core.slope.sum())) if problem.free else (0.0, 0.0)
         w, size = w[: problem.d], np.abs(self.correlations)
         penalty = product(self.threshold, np.abs(w)) + 0.5 * self.penalty.l2 * product(w, w)
         shrink, penalty_conjugate = 1.0, 0.0
@@ -138,16 +155,18 @@ class WorkingSets:
         else:
             peak = float((size / self.threshold).max())
             shrink = 1 / max(1.0, peak)
-        if shrink < 1 or self.offset is not None:
-            dual = -core.conjugates(shrink) - penalty_conjugate
-        else:  # phi*(phi'(z)) = z phi'(z) - phi(z)
-            dual = loss - product(z, core.slope) - penalty_conjugate
-        if self.offset is not None:  # phi*(-b) = b^2 / 2 - y b
-            dual -= shrink * product(self.offset, core.slope)
         self.objective = loss + penalty
-        self.gap = self.objective - dual
-        if problem.free:
-            self.gap += abs(float(core.slope.sum()))
+        # at the beta that there is; phi*(phi'(z)) = z phi'(z) - phi(z), and D is concave along
+        # alpha, from 0 or more
+        inner = product(w, self.correlations)
+        dual = shrink * (loss - inner)
+        least = penalty + shrink * inner
+        if self.offset is not None:  # phi*(-b) = b^2 / 2 - y b
+            dual = -core.conjugates(shrink) - shrink * product(self.offset, core.slope)
+            dual += shrink * beta * unbalanced
+        elif shrink < 1 and least <= max(n * level(self.objective / n), SURE * self.objective):
+            dual = -core.conjugates(shrink) + shrink * beta * unbalanced
+        self.gap = self.objective - dual + penalty_conjugate + abs(unbalanced)
         return self.objective / n, self.gap / n
 
     def descend(
@@ -163,16 +182,18 @@ class WorkingSets:
         core, n = self.core, self.problem.n
         assert self.loss is not None
         self.products += self.problem.storage.nnz
+        before = self.chosen
         places = self._take(self._chosen(w, active))
         quadratic = isinstance(self.problem.loss, Squared)
-        share = SHARE_OF_ALL if self.all else SHARE
-        enough = max(share * self.gap, 0.5 * level * n)
+        share = SHARE if not self.all else SHARE_OF_KEPT if self.chosen is before else SHARE_OF_ALL
+        enough = max(share * self.gap, INNER * level * n)
         fallen = 0.0
         u = w[places]
         value = self.loss + core.penalties(u)
-        for step in range(STEPS if self.copied else 1):
+        steps = (STEPS if self.all else FEW_STEPS) if self.few else 1
+        for step in range(steps):
             new = u.copy()
-            if self.copied:
+            if self.few:
                 if not step:  # then the look has it
                     core.gradient = self._gradient()
                 else:
@@ -180,27 +201,31 @@ class WorkingSets:
                     if self._solved(u, value, enough):
                         break
                 if not self.trusted:
-                    core.curve()
+                    rows = max(ROWS * core.size, WORK * n / max(1.0, self.cost))
+                    self.exact = core.curve(math.inf if quadratic else self.detail * rows)
                 expected = core.solve(new, LEFT_RIDGE if self.penalty.l2 > 0 else LEFT)
             else:
                 expected = core.descend(stream, new, ROUGH, SWEEPS)
             if not expected > 0:
                 break
+            unseen = expected <= UNSEEN * value
             p = new - u
             dz = core.margins(p)
             t = 1.0
             for _ in range(HALVINGS):
-                at = z + t * dz
+                at = np.add(z, dz if t == 1 else t * dz, out=self.at)
                 loss = core.look(at)
                 trial = u + t * p if t < 1 else new
                 fall = value - loss - core.penalties(trial)
                 if fall > 0 and fall >= 0.01 * t * expected:
                     break
+                if unseen and abs(fall) <= UNSEEN * value:
+                    break
                 t *= 0.5
             else:
                 self.loss = None
-                if self.trusted:
-                    self.trusted = False
+                if self.trusted or not self.exact:
+                    self.trusted, self.detail = False, math.inf
                     continue
                 break
             u, self.loss = trial, loss
@@ -208,7 +233,12 @@ class WorkingSets:
             value -= fall
             fallen += fall
             # where the loss bends as the model does, H is as good as new
-            self.trusted = quadratic or abs(fall - expected) <= TRUST * expected
+            if not unseen:
+                self.trusted = quadratic or abs(fall - expected) <= TRUST * expected
+            if not self.exact and fall <= SMALL * value:
+                self.trusted, self.detail = False, math.inf
+            elif not (self.trusted or self.exact):
+                self.detail *= FINER
             if quadratic or not go_on():
                 break
         w[places] = u
@@ -225,13 +255,17 @@ class WorkingSets:
     def _solved(self, u: np.ndarray, value: float, enough: float) -> bool:
         """Whether the gap would be so small if there were no other columns."""
         gap, peak = self.core.gap(u)
-        if peak > 1 and gap <= enough:
+        most = gap + (1 - 1 / peak) * (value - self.core.penalties(u))
+        if gap <= enough < most:
             gap = value + self.core.conjugates(1 / peak)
+            if self.problem.free:
+                unbalanced = float(self.core.gradient[-1])
+                gap += abs(unbalanced) - u[-1] * unbalanced / peak
         return gap <= enough
 
     def _take(self, chosen: np.ndarray) -> np.ndarray:
         """Make a set of these columns, or keep one that has them; where in w its numbers are."""
-        known = self.chosen if self.copied else None
+        known = self.chosen if self.few else None
         few = known is not None and len(known) <= 2 * len(chosen)
         if known is not None and few and np.isin(chosen, known).all():
             chosen = known
@@ -243,7 +277,8 @@ class WorkingSets:
         """Make a set of these columns."""
         self.core.choose(chosen)
         self.chosen, self.trusted = chosen, False
-        self.copied = len(chosen) <= MOST and self.core.copy(PRODUCTS)
+        self.cost = self.core.products()
+        self.few = len(chosen) <= MOST and self.cost <= PRODUCTS
 
     def _chosen(self, w: np.ndarray, active: np.ndarray) -> np.ndarray:
         """The columns where w is not 0, and those that violate most that it is."""
@@ -276,7 +311,7 @@ class WorkingSets:
             **{name: getattr(self, name) for name in KEPT},
             "products": self.touched,
             "chosen": self.chosen,
-            "H": np.asarray(self.core.H) if self.copied and self.trusted else None,
+            "H": np.asarray(self.core.H) if self.few and self.trusted else None,
         }
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -6,6 +6,8 @@ import pytest
 from scipy import sparse
 
 import proxsdca
+from proxsdca._core.columns import Penalty
+from proxsdca._core.working_set import WorkingSet
 from proxsdca._loop import Run
 from proxsdca._validate import rows
 from proxsdca._working_sets import BITS, FIRST, MOST, WorkingSets
@@ -137,8 +139,8 @@ def test_fewer_passes_than_epochs():
 def test_rounds_never_raise_the_objective(monkeypatch):
     seen, look = [], WorkingSets.look
 
-    def watched(self, w, z):
-        seen.append(look(self, w, z))
+    def watched(*state):
+        seen.append(look(*state))
         return seen[-1]
 
     monkeypatch.setattr(WorkingSets, "look", watched)
@@ -260,6 +262,79 @@ def test_which_side_elastic_nets_are_solved_on(how, side):
         assert proxsdca.solve(data_like, y, **how).side == side
 
 
+def core_of(X, y, weight=None, free=False):
+    return WorkingSet(
+        rows(X, True), proxsdca.losses.Logistic(), y, weight, Penalty(1.0, 0.0),
+        np.ones(X.shape[1]), free,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["csc", "csr", "int64", "dense", "full", "unsorted"])
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_matrix_of_a_part_of_the_rows(weighted, free, kind):
+    """The diagonal is that of all rows; the rest is near, and the whole is positive definite."""
+    rng = np.random.default_rng(0)
+    n, chosen = 9000, np.array([0, 2, 3, 5, 7, 8])
+    X = sparse.random(n, 9, 0.3, "csc", random_state=rng, data_rvs=rng.standard_normal)
+    X = X.tolil()
+    X[:, 5] = 0
+    X[7, 5], X[4000, 5] = 3.0, -1.0  # of which hardly any sample has one
+    X = X.tocsc()
+    y, z = np.sort(np.where(rng.random(n) < 0.1, 1.0, -1.0)), 3 * rng.normal(size=n)
+    weight = np.arange(n) % 4 / 1.5 if weighted else None
+    dense = X.toarray()
+    if kind == "full":
+        dense = dense + 1.0
+    A = np.hstack([dense[:, chosen], np.ones((n, int(free)))])
+    bend = np.exp(-np.abs(z)) / (1 + np.exp(-np.abs(z))) ** 2 * (weight if weighted else 1)
+    H = A.T * bend @ A
+    size = np.sqrt(np.diag(H))
+    X = {"csr": X.tocsr(), "dense": np.asfortranarray(dense), "full": dense}.get(kind, X)
+    if kind == "int64":
+        X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    if kind == "unsorted":
+        for j in range(9):
+            part = slice(X.indptr[j], X.indptr[j + 1])
+            X.indices[part], X.data[part] = X.indices[part][::-1].copy(), X.data[part][::-1].copy()
+        X.has_sorted_indices = False
+    core = core_of(X, y, weight, free)
+    core.look(z)
+    core.choose(chosen)
+    core.products()
+    assert core.curve(np.inf)
+    np.testing.assert_allclose(core.H, H, rtol=1e-10, atol=1e-10)
+    for most in (300, 2000):
+        assert not core.curve(most)
+        np.testing.assert_allclose(np.diag(core.H), np.diag(H), rtol=1e-12)
+        np.testing.assert_array_equal(core.H, np.asarray(core.H).T)
+        alike = np.asarray(core.H) / np.outer(size, size)
+        known = chosen[:, None] != 5
+        known = np.ravel(np.vstack([known, np.ones((int(free), 1), bool)]))
+        off = (alike - H / np.outer(size, size))[np.ix_(known, known)]
+        assert np.abs(off).max() < 3 / np.sqrt(most)
+        assert np.linalg.eigvalsh(alike)[0] > 0
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", own.Expectile(0.3)], ids=str)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_hard_problems_of_many_rows(loss, intercept):
+    """Rows in the order of their targets, columns that are rare, alike, and of many sizes."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(6000, 30)) @ (np.eye(30) + 0.9) * 10.0 ** rng.uniform(-1, 1, 30)
+    X[:, :6] *= rng.random((6000, 6)) < [0.5, 0.1, 0.01, 0.003, 0.001, 0.0005]
+    y = X[:, :8] @ rng.normal(size=8) + rng.normal(size=6000)
+    X, y = X[np.argsort(y)], np.sort(y)
+    if loss != "squared" and isinstance(loss, str):
+        y = np.where(y > np.quantile(y, 0.95), 1.0, -1.0)
+    sigma = 1e-3 * proxsdca.sigma_max(X, y, loss=loss, fit_intercept=intercept)
+    how = {"loss": loss, "reg": "l1", "sigma": sigma, "fit_intercept": intercept}
+    r = proxsdca.solve(np.asfortranarray(X), y, tol=1e-8, side="columns", **how)
+    assert r.converged
+    assert r.solver == ("working_sets",)
+    assert r.epochs < 300
+
+
 @pytest.mark.parametrize("kind", ["csc", "float32", "int64", "dense", "strided", "repeated"])
 @pytest.mark.parametrize("n", [1, 63, 64, 65])
 def test_thinned_columns(kind, n):
@@ -276,10 +351,10 @@ def test_thinned_columns(kind, n):
         X = X.astype(np.float32)
     elif kind == "int64":
         X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    columns = rows(X, True)
+    core = core_of(X, np.ones(n))
     w = rng.normal(size=300)
     for bits in (0, 4, 7):
-        some = columns.thin(bits)
+        some = core.thin(bits)
         assert (some.n, some.d) == (300, len(range(0, n, 1 << bits)))
         np.testing.assert_allclose(some.rmatvec(w), (X @ w)[:: 1 << bits], 1e-6, 1e-6)
 
@@ -304,7 +379,7 @@ def test_of_many_examples_some_come_first(loss, reg, weighted, intercept, monkey
 
 def test_a_sample_saves_passes(monkeypatch):
     rng = np.random.default_rng(0)
-    X = np.asfortranarray(rng.normal(size=(12_000, 60)) @ (np.eye(60) + 0.1))  # correlated
+    X = np.asfortranarray(rng.normal(size=(12_000, 90)) @ (np.eye(90) + 0.1))  # correlated
     y = X[:, 0] - X[:, 1] + X[:, 2:20] @ rng.normal(size=18) + rng.normal(size=len(X))
     sigma = 0.01 * proxsdca.sigma_max(X, y)
     how = {"loss": "squared", "reg": "l1", "sigma": sigma, "tol": 1e-4}
@@ -352,3 +427,16 @@ def test_a_path_without_them_goes_by_rows():
     how = {"loss": "logistic", "reg": "l1l2", "lam": 1e-3, "sigmas": [1e-2], "keep_alpha": False}
     assert proxsdca.path(X, y, **how, solver="plain").side == "rows"
     assert proxsdca.path(X, y, **how).side == "columns"
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_entries_that_stand_twice(loss):
+    """As many in a row as the set has columns, though not in all of them."""
+    X, y = data(loss, n=300, d=8)
+    twice = sparse.csc_array(
+        (np.repeat(0.5 * X.data, 2), np.repeat(X.indices, 2), 2 * X.indptr), X.shape
+    )
+    how = {"loss": loss, "reg": "l1", "sigma": 0.01, "tol": 1e-9, "side": "columns"}
+    once, again = (proxsdca.solve(A, y, solver="working_sets", **how) for A in (X, twice))
+    assert within(once, again)
+    assert again.solver == ("working_sets",)

@@ -52,6 +52,7 @@ cdef class LossMap(Map):
     cdef Term called
     cdef bint deferred
     cdef const double* v
+    cdef bint asleep                # v was replaced, and the derivatives are yet to be found
     cdef Py_ssize_t[::1] waiting
     cdef Py_ssize_t count
 
@@ -88,6 +89,7 @@ cdef class LossMap(Map):
     cdef void postpone(self, Py_ssize_t i) noexcept nogil
     cdef void refresh(self) noexcept nogil
     cdef void recall_all(self, Py_ssize_t n) noexcept nogil
+    cdef void wake(self) noexcept nogil
 
     # Fit the intercept, which is part of v, until the given part of its slope is left; returns a
     # bound on the length that map(v) moved.

@@ -56,19 +56,26 @@ cdef class LossMap(Map):
         self.waiting = np.zeros(BLOCK, np.intp)
 
     def state(self):
+        self.wake()
         return {**Map.state(self), "slopes": np.array(self.kept)}
 
     def restore(self, state):
         Map.restore(self, state)
+        self.asleep = False
         np.copyto(np.asarray(self.kept), state["slopes"])
 
     cdef void reset(self, const double* v, Py_ssize_t n) noexcept nogil:
-        self.v = v
-        self.recall_all(n)
+        self.v, self.asleep = v, True
+
+    cdef void wake(self) noexcept nogil:
+        """Have the derivatives, which nobody may have asked for since v was replaced."""
+        if self.asleep:
+            self.recall_all(self.target.shape[0])
 
     cdef void recall_all(self, Py_ssize_t n) noexcept nogil:
         """The derivatives at all rows."""
         cdef Py_ssize_t i
+        self.asleep = False
         for i in range(n):
             if self.deferred:
                 self.postpone(i)
@@ -130,5 +137,6 @@ cdef class LossMap(Map):
     def dual(self, double[::1] alpha):
         """Write alpha_i = -s_i phi'(v_i)."""
         cdef Py_ssize_t i
+        self.wake()
         for i in range(alpha.shape[0]):
             alpha[i] = -self.slope[i]

@@ -118,6 +118,8 @@ cdef class Epoch(Loop):
         cdef Rows rows = self.rows
         if not order.shape[0]:
             return
+        if isinstance(self.map, LossMap):
+            (<LossMap>self.map).wake()
         if isinstance(rows, CSR32i32):
             with_map(self, <CSR32i32>rows, order)
         elif isinstance(rows, CSR64i32):

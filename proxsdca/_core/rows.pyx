@@ -170,38 +170,6 @@ cdef class Rows:
                     poll()
         return csr_rows(entries, places, starts, self.d, self.canonical)
 
-    def thin(self, Py_ssize_t bits):
-        """Return every 2^bits-th column of the rows as CSR, in copies."""
-        cdef Py_ssize_t columns[BLOCK]
-        cdef double values[BLOCK]
-        cdef Py_ssize_t i, k, m, count, at = 0, unseen = 0, mask = (1 << bits) - 1
-        d = (self.d >> bits) + ((self.d & mask) > 0)
-        # what is left over of it is never touched, but for one entry that is overwritten
-        room = min(self.nnz, self.n * d) if self.canonical else self.nnz
-        cdef Py_ssize_t last = room
-        starts = np.zeros(self.n + 1, np.int64)
-        places, entries = np.empty(room + 1, np.int64), np.empty(room + 1)
-        cdef int64_t[::1] indptr = starts, indices = places
-        cdef double[::1] data = entries
-        with nogil:
-            for i in range(self.n):
-                k = 0
-                while True:
-                    count = self.read(i, k, columns, values)
-                    for m in range(count):
-                        indices[at], data[at] = columns[m] >> bits, values[m]
-                        # X may have changed meanwhile
-                        at += (columns[m] & mask) == 0 and at < last
-                    k += count
-                    if count < BLOCK:
-                        break
-                indptr[i + 1] = at
-                unseen += k + 1
-                if unseen > PATIENCE:
-                    unseen = 0
-                    poll()
-        return csr_rows(entries[:at].copy(), places[:at].copy(), starts, d, self.canonical)
-
     def zero_rows(self, const double[::1] norms):
         """Return which rows have no entry other than 0; only rows of norm 0 are looked at."""
         out = np.zeros(self.n, bool)

@@ -132,6 +132,14 @@ cdef extern from *:
         out[6] = PROXSDCA_TOTAL(s30); out[7] = PROXSDCA_TOTAL(s31);
     }
 
+    /* y_i += t x_i. */
+    PROXSDCA_WIDE static void proxsdca_add_each(
+        double t, const double* restrict x, double* restrict y, ptrdiff_t n)
+    {
+        for (ptrdiff_t i = 0; i < n; i++)
+            y[i] += t * x[i];
+    }
+
     /* `tally` of x y_c for every class c, with carries and sizes in vectors of their own. */
     static inline void proxsdca_tally_row(double x, const double* restrict y, ptrdiff_t k,
         double* restrict total, double* restrict carry, double* restrict size)
@@ -173,6 +181,8 @@ cdef extern from *:
     void log_each "proxsdca_log_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
     void inner_each "proxsdca_inner_each"(
         const double** x, const double** y, Py_ssize_t count, double* out) noexcept nogil
+    void add_each "proxsdca_add_each"(
+        double t, const double* x, double* y, Py_ssize_t n) noexcept nogil
     void tally_in "proxsdca_tally_in"(
         const double* x, const Py_ssize_t* columns, Py_ssize_t count, const double* w,
         Py_ssize_t k, double* total, double* carry, double* size) noexcept nogil
