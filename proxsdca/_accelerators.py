@@ -14,8 +14,8 @@ from . import _validate
 
 # name -> what it is
 ACCELERATORS = {
-    "growing": "a first epoch whose steps are those of a problem that grows from few examples to all",
-    "near": "logistic steps that end near the exact one, at more than 0.9999 of its rise",
+    "growing": "a first epoch with the steps of a problem that grows from few examples to all",
+    "near": "logistic and softmax steps that end near the exact one, at 0.999 of its rise or more",
     "shrinking": "rows whose alpha_i stays at an end of its domain are passed over for a while",
     "averaging": "the w of the last epoch's parts, on average, where phi has kinks",
     "screening": "columns that are proven to be 0 are dropped",

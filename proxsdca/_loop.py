@@ -505,10 +505,10 @@ class Run:
     def _solved(self, shrinking: Shrinking) -> bool:
         """After passes: certify if they have left so little that the rows at rest may stay so."""
         left, level = shrinking.left, shrinking.level
-        if 0 < left <= NEARLY * level and self.schedule.every is None:
-            if self.schedule.due(self.epochs, self.epochs, left, level):
-                self.parts = 0  # the last epoch is past
-                self._certify(left)
+        near = 0 < left <= NEARLY * level and self.schedule.every is None
+        if near and self.schedule.due(self.epochs, self.epochs, left, level):
+            self.parts = 0  # the last epoch is past
+            self._certify(left)
         return self.status is not None
 
     def _use(self, name: str) -> None:

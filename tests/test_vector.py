@@ -84,6 +84,32 @@ def test_the_kernel_agrees_with_the_twin(loss, option, reg, weighted):
     np.testing.assert_allclose(v, twin_v, atol=20 * tol)
 
 
+@pytest.mark.parametrize("k", [2, 3, 7, 8, 9, 16, 20, 40])
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_v_is_that_of_alpha_for_any_number_of_classes(loss, k):
+    """The loop works on eight of them side by side, on a copy of v where the data are dense, and on
+    entries 256 at a time."""
+    for n, d in ((120, 4), (45, 300)):
+        case = make(loss_of(loss, k), "l2", n=n, d=d, k=k, seed=k, lam=0.01)
+        visits = np.random.default_rng(1).integers(0, n, 2 * n)
+        problem, alpha, v = run_core(case, "I", visits)
+        np.testing.assert_allclose(v, problem.correlations(alpha) / 0.01, atol=1e-12 * n / 0.01)
+        other = case.with_X(sparse.csr_array(case.X) if d < 10 else dense(case.X))
+        problem, _, other_v = run_core(other, "I", visits)
+        np.testing.assert_allclose(other_v, v, atol=1e-10)
+        _, virtual_alpha, virtual_v = run_core(case, "I", visits, virtual=True)
+        np.testing.assert_array_equal(virtual_v, v)
+        np.testing.assert_array_equal(
+            flat_alpha(problem, virtual_alpha), flat_alpha(problem, alpha)
+        )
+        # runs of few visits are on v itself
+        side, some, w = BlockSide(problem), problem.zero_alpha(), np.zeros(problem.d)
+        core = side.epoch(side.curvature(), some, w, "I", False)
+        for visit in visits:
+            core.run(np.array([visit], np.intp))
+        np.testing.assert_array_equal(w, other_v)
+
+
 @pytest.mark.parametrize("reg", REG_NAMES)
 @pytest.mark.parametrize(("loss", "option"), [p for p in PAIRS if p[1] != "I"])
 def test_explicit_blocks_agree_with_the_twin(loss, option, reg):

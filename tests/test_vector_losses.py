@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
+from scipy.special import entr, logsumexp
 from vector_twin import costs, formulas, line_search, project
 
 from proxsdca.losses import OPTIONS, VECTOR_LOSSES, MulticlassHinge, Softmax
@@ -159,6 +160,17 @@ def test_option_I_is_the_best_of_all(point, q):
         assert best >= rival - 2e-6 * abs(rival) - 1e-9 * (1 + np.abs(m).max())
 
 
+@given(loss_and_point(), curvatures)
+def test_steps_near_the_best_rise_nearly_as_much(point, q):
+    loss, m, y, beta = point
+    e_y = unit(len(m), y)
+    best, near = (
+        gained(loss, y, m, q, beta, e_y - loss.step(e_y - beta, m, y, q, near=near))
+        for near in (False, True)
+    )
+    assert near >= 0.999 * best - 1e-9 * (1 + np.abs(m).max() + q)
+
+
 @pytest.mark.parametrize("k", [2, 4, 9])
 def test_option_I_against_cvxpy(k):
     rng = np.random.default_rng(k)
@@ -282,7 +294,7 @@ def test_public_methods_refuse_what_would_be_read_beyond_its_end():
 
 
 def test_softmaxs_own_exponentials_and_logarithms_are_good_to_a_few_units():
-    """Through `subgradient`, which is exp alone, and through steps that undo log by exp."""
+    """Through `subgradient`, `value` and `conjugate`, and steps that undo numpy's log."""
     for spread in (1e-3, 1.0, 30.0, 700.0, 5000.0):
         z = np.random.default_rng(7).uniform(-spread, 0, (200, 7))
         z[:, 3] = 0
@@ -291,7 +303,12 @@ def test_softmaxs_own_exponentials_and_logarithms_are_good_to_a_few_units():
         assert np.abs(beta - expected).max() <= 1e-15
         far = z[:, 0] > -700
         assert np.allclose(beta[far, 0], expected[far, 0], rtol=5e-15, atol=0)
+        value = logsumexp(z, axis=1)
+        assert np.allclose(Softmax().value(z, np.full(200, 3)), value, rtol=1e-14, atol=1e-15)
+        entropy = entr(beta).sum(axis=1)
+        found = Softmax().conjugate(beta - unit(7, 3), np.full(200, 3))
+        assert np.allclose(-found, entropy, rtol=1e-13, atol=1e-15)
     for size in (1e-12, 1e-6, 0.1):  # nothing is to be gained where beta is what m asks for
         beta = np.array([size, 0.3 - size, 0.7])
         kept = unit(3, 2) - Softmax().step(unit(3, 2) - beta, np.log(beta), 2, 1.0)
-        assert np.allclose(kept, beta, rtol=5e-15, atol=1e-16)
+        assert np.allclose(kept, beta, rtol=1e-14, atol=1e-16)  # log itself is rounded

@@ -9,8 +9,9 @@ import numpy as np
 
 from libc.float cimport DBL_MIN
 from libc.math cimport fabs, fmax
+from libc.string cimport memcpy
 
-from .blocks cimport margins, total
+from .blocks cimport add_row, margins, total
 from .block_step cimport Block, block_inner, block_step, fraction, towards
 from .duals cimport Duals
 from .kinds cimport AnyMap, SeparableMap
@@ -23,13 +24,20 @@ from .rows cimport (
 )
 from .step cimport OPTION_I, OPTION_II
 from .vector_losses cimport VectorLoss
+from .wide cimport difference
 
 
 cdef enum:
     SOON = 4            # examples
     INNER = 50          # steps of the inner solve for each class, at the most
+    MOST = 16           # one in so many classes must change for whole rows of v to be written
     WIDE = 64           # classes, beyond which alpha is kept compact
-    ROOMS = 10          # vectors of k numbers that a visit needs
+    ROOMS = 12          # vectors of k numbers that a visit needs, in whole eights
+
+
+cdef inline double* aligned(double* x) noexcept nogil:
+    """The first one from x on that begins a line of the cache."""
+    return <double*>((<size_t>x + 63) & ~<size_t>63)
 
 
 cdef class BlockEpoch(Loop):
@@ -61,18 +69,18 @@ cdef class BlockEpoch(Loop):
     cdef const double[::1] delta, weight, curvature
     cdef readonly Duals duals
     cdef bint explicit
-    cdef double[::1] rooms, ones, gram, dense
+    cdef double[::1] rooms, ones, gram, dense, spread
 
     def __init__(self, Rows rows, VectorLoss term, Map map, delta, weight,
                  const double[::1] curvature, Duals duals, double[::1] v, *,
                  double scale, double q_R, int option, bint virtual=False, bias=None,
                  double bias_scale=0):
-        cdef Py_ssize_t k = duals.widest
+        cdef Py_ssize_t k = duals.widest, whole = 8 * ((k + 7) // 8)
         self.rows, self.term, self.plain = rows, term, L2Map()
         self.delta, self.weight, self.curvature = delta, weight, curvature
         self.duals = duals
-        self.explicit = duals.k == 0
-        self.rooms, self.ones = np.zeros(ROOMS * k), np.ones(k)
+        self.explicit, self.spread = duals.k == 0, None
+        self.rooms, self.ones = np.zeros(ROOMS * whole + 8), np.ones(k)
         square = k * k if self.explicit and option == OPTION_I else 1
         self.gram, self.dense = np.zeros(square), np.zeros(rows.d if self.explicit else 1)
         Loop.__init__(self, map, v, scale, q_R, option, virtual, bias, bias_scale)
@@ -103,6 +111,24 @@ cdef class BlockEpoch(Loop):
             kept = kept and alpha.write(i, mass)
         if not kept:
             raise MemoryError
+
+    cdef double* spread_out(self, Py_ssize_t stride) except NULL:
+        """A copy of v with `stride` numbers for each row of w, from a multiple of 64 bytes on."""
+        cdef Py_ssize_t d = self.rows.d, k = self.duals.k, j
+        cdef double* to
+        if self.spread is None:
+            self.spread = np.zeros(d * stride + 8)
+        to = aligned(&self.spread[0])
+        for j in range(d):
+            memcpy(to + j * stride, &self.v[j * k], k * sizeof(double))
+        return to
+
+    cdef void gather(self, Py_ssize_t stride) noexcept:
+        """v as that copy has become."""
+        cdef Py_ssize_t k = self.duals.k, j
+        cdef double* source = aligned(&self.spread[0])
+        for j in range(self.rows.d):
+            memcpy(&self.v[j * k], source + j * stride, k * sizeof(double))
 
     def run(self, const Py_ssize_t[::1] order):
         """Visit the examples of the order, one after the other."""
@@ -150,36 +176,33 @@ cdef int with_map(BlockEpoch state, AnyRows rows, const Py_ssize_t[::1] order) e
 
 
 cdef inline Py_ssize_t shift(AnyRows rows, bint explicit, Py_ssize_t i, Py_ssize_t first_row,
-                             AnyMap map, double* v, const Block* b, double factor,
-                             Py_ssize_t* moved, double* change, Record* record,
+                             AnyMap map, double* v, Py_ssize_t stride, const Block* b,
+                             double factor, Py_ssize_t* moved, double* change, Record* record,
                              double now) noexcept nogil:
     """v -= factor X_i (new - beta); returns how many classes that changes."""
-    cdef Py_ssize_t first, count, e, at, c, a, n_moved = 0
+    cdef Py_ssize_t first, count, e, at, c, a, n_moved
     cdef double x, old
+    n_moved = difference(b.new, b.beta, -factor, b.k if explicit else stride, change)
+    if AnyMap in SeparableMap:
+        if not explicit and record == NULL and n_moved > 0 and MOST * n_moved >= b.k:
+            add_row(rows, i, 1, change, stride, v)
+            return n_moved
+    n_moved = 0
     for c in range(b.k):
         if b.new[c] != b.beta[c]:
             moved[n_moved] = c
             n_moved += 1
-        change[c] = -factor * (b.new[c] - b.beta[c])
+    if n_moved == 0:
+        return 0
     if explicit:
         for a in range(n_moved):
             axpy(rows, first_row + moved[a], change[moved[a]], map, v, record, now)
         return n_moved
-    if n_moved == 0:
-        return 0
     count = span(rows, i, &first)
-    if AnyMap in SeparableMap:
-        if record == NULL and 3 * n_moved >= b.k:
-            for e in range(count):
-                x = value(rows, first, e)
-                at = column(rows, first, e) * b.k
-                for c in range(b.k):
-                    v[at + c] += x * change[c]
-            return n_moved
     for e in range(count):
         x = value(rows, first, e)
         for a in range(n_moved):
-            at = column(rows, first, e) * b.k + moved[a]
+            at = column(rows, first, e) * stride + moved[a]
             old = v[at]
             v[at] = old + x * change[moved[a]]
             if record != NULL:
@@ -327,7 +350,6 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     cdef double scale = state.scale
     cdef Py_ssize_t lead = lead_of(rows)
     cdef bint explicit = state.explicit
-    cdef Py_ssize_t widest = duals.widest
     cdef bint zero_one = state.delta is None
     # one sum after the other, so that no bit depends on how an epoch is cut
     cdef double total_excess = state.excess, total_loss = state.loss, total_inner = state.inner
@@ -342,11 +364,20 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     cdef double bias_scale = state.bias_scale, move
     cdef bint kept = True
     cdef Block b
-    cdef double* rooms = &state.rooms[0]
-    cdef double* change = rooms + 7 * widest
-    cdef Py_ssize_t* moved = <Py_ssize_t*>(rooms + 9 * widest)
-    b.beta, b.m, b.new, b.u, b.room = (rooms, rooms + widest, rooms + 2 * widest,
-                                       rooms + 3 * widest, rooms + 4 * widest)
+    b.near = state.near
+    cdef double* rooms = aligned(&state.rooms[0])
+    cdef Py_ssize_t widest = duals.widest, whole = 8 * ((widest + 7) // 8), stride = widest
+    cdef double* change = rooms + 9 * whole
+    cdef Py_ssize_t* moved = <Py_ssize_t*>(rooms + 11 * whole)
+    b.beta, b.m, b.new, b.u, b.room = (rooms, rooms + whole, rooms + 2 * whole,
+                                       rooms + 3 * whole, rooms + 4 * whole)
+    if AnyMap is L2Map:
+        if (not explicit and record == NULL and whole != widest
+                and 4 * rows.d <= count * (rows.nnz // rows.n)):
+            stride = whole
+            v = state.spread_out(stride)
+    for c in range(ROOMS * whole):      # and stays so beyond k
+        rooms[c] = 0
     with nogil:
         for t in range(count):
             if t + SOON < count and not explicit:
@@ -369,7 +400,7 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                     b.beta[c] /= s
             b.beta[b.y] = fmax(1 - total(b.beta, b.k), 0)
             b.q, b.q_R = fmax(curvature[i] * s, DBL_MIN), state.q_R * s
-            if not margins(rows, explicit, i, first, map, v, b.k, b.m):
+            if not margins(rows, explicit, i, first, map, v, b.k, b.m, stride):
                 broken = i
                 break
             if bias != NULL:
@@ -402,8 +433,8 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                     if term.sparse and b.k > WIDE and state.option == OPTION_I:
                         keep_compact(term, &b)
                 before = map.kept_conjugate() if map.checked else 0.0
-                j = shift(rows, explicit, i, first, map, v, &b, s * scale, moved, change, record,
-                          started + t + 1)
+                j = shift(rows, explicit, i, first, map, v, stride, &b, s * scale, moved, change,
+                          record, started + t + 1)
                 if not map.checked or j == 0:
                     break
                 # The map's curvature is not to be trusted: a step that lowers the true dual is
@@ -417,8 +448,8 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                         g_rise += move * (bias[c] + 0.5 * bias_scale * move)
                 if rise - g_rise >= -1e-12 * (fabs(rise) + fabs(g_rise) + fabs(before) / scale):
                     break
-                shift(rows, explicit, i, first, map, v, &b, -s * scale, moved, change, record,
-                      started + t + 1)
+                shift(rows, explicit, i, first, map, v, stride, &b, -s * scale, moved, change,
+                      record, started + t + 1)
                 b.q, b.q_R, stiffness = 2 * b.q, 2 * b.q_R, 2 * stiffness
             if zero_one:
                 state.ones[b.y] = 1
@@ -439,6 +470,8 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                 changed += entries
                 if not kept:
                     break
+    if stride != widest:
+        state.gather(stride)
     state.position += count
     state.excess = total_excess
     state.loss = total_loss

@@ -19,10 +19,11 @@ cdef struct Block:
     const double* delta     # cost(., y)
     double* beta            # e_y - alpha_i / s_i
     double* m               # X_i^T w
+    bint near               # whether a step may end near Option I
     double q, q_R           # s_i |X_i|^2 / (lambda n), s_i R^2 / (lambda n)
     double* new             # the new beta
-    double* u               # room for k numbers, and for 3 k
-    double* room
+    double* u               # room for k numbers
+    double* room            # as `best` wants it
 
 
 cdef inline double block_excess(VectorLoss term, Block* b) noexcept nogil:
@@ -74,7 +75,10 @@ cdef inline void block_step(VectorLoss term, int option, Block* b) noexcept nogi
     cdef double s, square = 0
     cdef Py_ssize_t j
     if option == OPTION_I:
-        term.best(b.y, b.delta, b.beta, b.m, b.q, b.k, b.new, b.room)
+        if b.near:
+            term.near(b.y, b.delta, b.beta, b.m, b.q, b.k, b.new, b.room)
+        else:
+            term.best(b.y, b.delta, b.beta, b.m, b.q, b.k, b.new, b.room)
         return
     term.attain(b.y, b.delta, b.m, b.k, b.new)
     if option == OPTION_II:

@@ -23,7 +23,7 @@ import numpy as np
 from libc.math cimport fmax
 from libc.string cimport memcpy
 
-from .blocks cimport margins, total
+from .blocks cimport add_row, margins, total
 from .equations cimport Equations, factorise, inner, substitute
 from .duals cimport Duals
 from .regs cimport L2Map
@@ -95,7 +95,7 @@ cdef class Newton(Equations):
         self.width = 1 if self.explicit else duals.k
         self.dim = rows.d * self.width
         self.blocked = Newton.blocked_for(rows.d, self.width)
-        self.ones, self.rooms = np.ones(duals.widest), np.zeros(6 * duals.widest)
+        self.ones, self.rooms = np.ones(duals.widest), np.zeros(8 * (duals.widest + 7))
         self.leads = np.full(duals.n if term.sparse else 0, np.inf)
         self.lead = self.leads
         self.example, self.start = np.empty(duals.n, np.intp), np.zeros(duals.n + 1, np.intp)
@@ -541,13 +541,12 @@ cdef int scatter(Newton state, AnyRows rows, const double[::1] y, double[::1] ou
             else:
                 count = span(rows, i, &first)
                 touched += count
-                for e in range(count):
-                    entry = s * value(rows, first, e)
-                    at = column(rows, first, e) * k
-                    if end - begin == k:
-                        for a in range(k):
-                            out[at + a] += entry * y[begin + a]
-                    else:
+                if end - begin == k:
+                    add_row(rows, i, s, &y[begin], k, &out[0])
+                else:
+                    for e in range(count):
+                        entry = s * value(rows, first, e)
+                        at = column(rows, first, e) * k
                         for a in range(begin, end):
                             out[at + state.classes[a]] += entry * y[a]
             unseen += (end - begin) * (count + 1)

@@ -24,8 +24,11 @@ cdef class VectorLoss:
     cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
                      double* beta) noexcept nogil
     # Option I: argmin over beta' of omega(beta') - m^T beta' + q/2 |beta' - beta|_2^2, q > 0.
-    # room has 3 k numbers.
+    # beta and m may be read, and room has 5 k numbers, with k rounded up to whole eights.
     cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
+                   double q, Py_ssize_t k, double* new, double* room) noexcept nogil
+    # A step that may end near that one, where this is faster.
+    cdef void near(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
                    double q, Py_ssize_t k, double* new, double* room) noexcept nogil
     # Option II: argmin over s in [0, 1] of omega(beta + s z) - s m^T z + Q/2 s^2.
     cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
@@ -60,7 +63,7 @@ cdef class MulticlassHinge(VectorLoss):
 @cython.final
 cdef class Softmax(VectorLoss):
     cdef readonly object classes
-    cdef bint near(self, const double* beta, const double* m, double q, Py_ssize_t k,
-                   double* new, double* room) noexcept nogil
+    cdef bint solve(self, const double* beta, const double* m, double q, Py_ssize_t k,
+                    double* new, double* room, double left) noexcept nogil
     cdef void far(self, const double* beta, const double* m, double q, Py_ssize_t k,
                   double* new, double* room) noexcept nogil

@@ -28,6 +28,7 @@ class VectorLoss:
         q: float,
         option: str = "I",
         q_R: float | None = None,
+        near: bool = False,
     ) -> NDArray[np.float64]: ...
 
 class MulticlassHinge(VectorLoss):

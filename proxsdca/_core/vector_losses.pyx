@@ -12,21 +12,27 @@ import numpy as np
 from libc.float cimport DBL_MIN
 from libc.math cimport INFINITY, exp, fabs, fmax, fmin, log
 
-from .blocks cimport total as total_of
 from .equations cimport inner
 from .losses cimport clip, wright_omega, xlogx
 from .losses import OPTIONS
 from .block_step cimport Block, block_step
 from .sums cimport EVALUATION, UNIT, Sum, add, result
-from .wide cimport exp_each, log_each
+from .wide cimport (
+    leaders, log_each, log_sum_exp, softmax, softmax_start, softmax_step, sum_x_log_x,
+)
 
 
 cdef extern from *:
     """
-    /* The part of a step on a softmax example that may be missed. */
+    /* The part of a step on a softmax example that may be missed, and where near will do. */
     #define PROXSDCA_LEFT 3e-3
+    #define PROXSDCA_ROUGH 3e-2
+    /* A move of log beta, from which on Newton's method had better start elsewhere. */
+    #define PROXSDCA_SHORT 8.0
     """
     const double LEFT "PROXSDCA_LEFT"
+    const double ROUGH "PROXSDCA_ROUGH"
+    const double SHORT "PROXSDCA_SHORT"
 
 
 cdef class VectorLoss:
@@ -65,6 +71,10 @@ cdef class VectorLoss:
     cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
                    double q, Py_ssize_t k, double* new, double* room) noexcept nogil:
         pass
+
+    cdef void near(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
+                   double q, Py_ssize_t k, double* new, double* room) noexcept nogil:
+        self.best(y, delta, beta, m, q, k, new, room)
 
     cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
                       const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil:
@@ -181,7 +191,7 @@ cdef class VectorLoss:
                 self.attain(ys[i], &deltas[ys[i], 0], &zs[i, 0], k, &beta[i, 0])
         return betas if which == 2 else values
 
-    def step(self, alpha, m, Py_ssize_t y, double q, option="I", q_R=None):
+    def step(self, alpha, m, Py_ssize_t y, double q, option="I", q_R=None, bint near=False):
         """The new alpha_i / s_i by one of the paper's step options, for X_i = x_i for all classes.
 
         Parameters
@@ -198,6 +208,8 @@ cdef class VectorLoss:
             One of `options`.
         q_R : float, optional
             s_i R^2 / (lambda n), for options IV and V; q where it is not given.
+        near : bool
+            Whether Option I may end near the exact step, as accelerated runs have it.
         """
         if option not in self.options:
             raise ValueError(f"option = {option!r} does not exist for loss "
@@ -208,10 +220,10 @@ cdef class VectorLoss:
                              "equal lengths are needed")
         k = margins_row.shape[1]
         e_y = np.eye(k)[y]
-        cdef double[::1] margins = margins_row[0].copy()
-        cdef double[::1] beta = e_y - np.asarray(alpha, float)
+        cdef double[::1] margins = np.append(margins_row[0], np.zeros(7))
+        cdef double[::1] beta = np.append(e_y - np.asarray(alpha, float), np.zeros(7))
         cdef double[::1] delta = self._delta(k)[y].copy()
-        room = np.zeros((5, k))
+        room = np.zeros((7, 8 * (k // 8 + 1)))
         cdef double[:, ::1] rooms = room
         cdef Block block
         block.y, block.k, block.delta = y, k, &delta[0]
@@ -219,8 +231,9 @@ cdef class VectorLoss:
         block.new, block.u, block.room = &rooms[0, 0], &rooms[1, 0], &rooms[2, 0]
         block.q = max(q, DBL_MIN)
         block.q_R = block.q if q_R is None else q_R
+        block.near = near
         block_step(self, OPTIONS[option], &block)
-        return e_y - room[0]
+        return e_y - room[0, :k]
 
 
 cdef inline double larger(double x, double y) noexcept nogil:
@@ -314,12 +327,7 @@ cdef class MulticlassHinge(VectorLoss):
 
     cdef double omega(self, Py_ssize_t y, const double* delta, const double* beta,
                       Py_ssize_t k) noexcept nogil:
-        cdef Sum total = Sum(0, 0, 0, 0)
-        cdef Py_ssize_t j
-        for j in range(k):
-            if beta[j] != 0:
-                add(&total, -delta[j] * beta[j])
-        return result(&total)
+        return -inner(delta, beta, k)
 
     cdef void omega_slope(self, const double* delta, const double* beta, Py_ssize_t k,
                           double* slope) noexcept nogil:
@@ -348,21 +356,18 @@ cdef class MulticlassHinge(VectorLoss):
         for j in range(k):
             new[j] = q * beta[j] + delta[j] + m[j]
         peak = top_of(new, k)
-        for j in range(k):
-            if new[j] - peak > -q:
-                room[count], places[count] = new[j] - peak, j
-                total += room[count]
-                count += 1
+        for j in range(k):      # without branches, as there is no telling which they are
+            room[count], places[count] = new[j] - peak, j
+            count += room[count] > -q
             new[j] = 0
         while left != count:
-            left, count = count, 0
-            tau = (total - q) / left
-            total = 0
+            left, count, total = count, 0, 0
             for j in range(left):
-                if room[j] > tau:
-                    room[count], places[count] = room[j], places[j]
-                    total += room[count]
-                    count += 1
+                total += room[j]
+            tau = (total - q) / left
+            for j in range(left):
+                room[count], places[count] = room[j], places[j]
+                count += room[count] > tau
         total = 0
         for j in range(count):
             room[j] = (room[j] - tau) / q
@@ -380,20 +385,10 @@ cdef class MulticlassHinge(VectorLoss):
 
     cdef double lead(self, Py_ssize_t y, const double* delta, const double* beta, const double* z,
                      Py_ssize_t k, double* room, double* phi) noexcept nogil:
-        cdef Py_ssize_t j, corner = -1
-        cdef double own, others
-        for j in range(k):
-            room[j] = z[j] + delta[j]
-        for j in range(k):
-            if beta[j] != 0:
-                corner = j if corner < 0 else k
-        if not 0 <= corner < k:
-            phi[0] = fmax(top_of(room, k) - z[y], 0)
-            return -1
-        own, room[corner] = room[corner], -INFINITY
-        others = top_of(room, k)
-        phi[0] = fmax(larger(others, own) - z[y], 0)
-        return own - others if own >= others else -1.0
+        cdef double found[3]
+        cdef double count = leaders(beta, z, delta, k, found)
+        phi[0] = fmax(found[2] - z[y], 0)
+        return found[1] - found[0] if count == 1 and found[1] >= found[0] else -1.0
 
     cdef void bend(self, const double* beta, Py_ssize_t k, double mu, const double* t,
                    double* product) noexcept nogil:
@@ -421,13 +416,13 @@ cdef class MulticlassHinge(VectorLoss):
 
     cdef double bounded_omega(self, Py_ssize_t y, const double* delta, const double* beta,
                               Py_ssize_t k, double off, double* error) noexcept nogil:
-        cdef double size = 0
+        cdef Sum total = Sum(0, 0, 0, 0)
         cdef Py_ssize_t j
         for j in range(k):
             if beta[j] != 0:
-                size += delta[j] * beta[j]
-        error[0] = (EVALUATION * UNIT + off) * size * (1 + k * UNIT)
-        return self.omega(y, delta, beta, k)
+                add(&total, -delta[j] * beta[j])
+        error[0] = (EVALUATION * UNIT + off) * total.size * (1 + k * UNIT)
+        return result(&total)
 
 
 cdef class Softmax(VectorLoss):
@@ -447,20 +442,11 @@ cdef class Softmax(VectorLoss):
 
     cdef double phi(self, Py_ssize_t y, const double* delta, const double* z,
                     Py_ssize_t k) noexcept nogil:
-        cdef Sum total = Sum(0, 0, 0, 0)
-        cdef double peak = top_of(z, k)
-        cdef Py_ssize_t j
-        for j in range(k):
-            add(&total, exp(z[j] - peak))
-        return log(result(&total)) + (peak - z[y])
+        return log_sum_exp(z, k) - z[y]
 
     cdef double omega(self, Py_ssize_t y, const double* delta, const double* beta,
                       Py_ssize_t k) noexcept nogil:
-        cdef Sum total = Sum(0, 0, 0, 0)
-        cdef Py_ssize_t j
-        for j in range(k):
-            add(&total, xlogx(beta[j]))
-        return result(&total)
+        return sum_x_log_x(beta, k)
 
     cdef void omega_slope(self, const double* delta, const double* beta, Py_ssize_t k,
                           double* slope) noexcept nogil:
@@ -470,68 +456,51 @@ cdef class Softmax(VectorLoss):
 
     cdef void attain(self, Py_ssize_t y, const double* delta, const double* z, Py_ssize_t k,
                      double* beta) noexcept nogil:
-        cdef double peak = top_of(z, k), sum
-        cdef Py_ssize_t j
-        for j in range(k):
-            beta[j] = z[j] - peak
-        exp_each(beta, beta, k)
-        sum = total_of(beta, k)
-        for j in range(k):
-            beta[j] /= sum
+        softmax(z, beta, k)
 
     cdef void best(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
                    double q, Py_ssize_t k, double* new, double* room) noexcept nogil:
         """log beta'_j + q beta'_j = m_j + q beta_j - tau, tau such that they sum to 1.
 
-        Newton's method on all log beta'_j and tau at once, from beta, where that is near enough;
-        else on tau alone, for which it cannot fail.
+        Newton's method on all log beta'_j and tau at once, from what belongs to m where that is
+        near enough, else from halfway to beta; if that fails on tau alone, for which it cannot.
         """
-        if not self.near(beta, m, q, k, new, room):
+        if not self.solve(beta, m, q, k, new, room, LEFT):
             self.far(beta, m, q, k, new, room)
 
-    cdef bint near(self, const double* beta, const double* m, double q, Py_ssize_t k,
-                   double* new, double* room) noexcept nogil:
-        cdef double* log_new = room
-        cdef double* stiff = room + k
-        cdef double* move = room + 2 * k
-        cdef double peak = top_of(m, k), sum = 1, tau, longest, square
-        cdef Py_ssize_t j
-        if least_of(beta, k) > 1e-30:
+    cdef void near(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
+                   double q, Py_ssize_t k, double* new, double* room) noexcept nogil:
+        if not self.solve(beta, m, q, k, new, room, ROUGH):
+            self.far(beta, m, q, k, new, room)
+
+    cdef bint solve(self, const double* beta, const double* m, double q, Py_ssize_t k,
+                    double* new, double* room, double left) noexcept nogil:
+        cdef Py_ssize_t eights = (k + 7) // 8, whole = 8 * eights, j
+        cdef double* drift = room       # log b - m, but for the same for all classes
+        cdef double* b = room + whole
+        cdef double* old = room + 2 * whole
+        cdef double* stiff = room + 3 * whole
+        cdef double* move = room + 4 * whole
+        cdef double found[3]
+        cdef double peak = softmax_start(beta, m, k, old, b, drift)
+        softmax_step(old, q, eights, b, drift, stiff, move, found)
+        if not found[0] < SHORT:    # rather from halfway between beta and what belongs to m
+            self.attain(0, NULL, m, k, b)
             for j in range(k):
-                new[j] = beta[j]
-        else:                   # start half the way from beta to what belongs to m
-            self.attain(0, NULL, m, k, new)
-            for j in range(k):
-                new[j] = 0.5 * (new[j] + beta[j])
-            if not least_of(new, k) > 1e-300:
+                b[j] = 0.5 * (b[j] + beta[j])
+            if not least_of(b, k) > 1e-300:
                 return False
-        sum = total_of(new, k)
-        log_each(new, log_new, k)
+            log_each(b, drift, k)
+            for j in range(k):
+                drift[j] -= m[j] - peak
+            found[0] = INFINITY
         for _ in range(20):
-            for j in range(k):
-                stiff[j] = 1 / (1 + q * new[j])
-                move[j] = stiff[j] * ((m[j] - peak) + q * (beta[j] - new[j]) - log_new[j])
-            tau = (inner(new, move, k) + sum - 1) / inner(new, stiff, k)
-            for j in range(k):
-                move[j] -= stiff[j] * tau
-            longest = larger(top_of(move, k), -least_of(move, k))
-            if not longest < 2:
-                for j in range(k):
-                    move[j] = clip(move[j], -2, 2)
-            for j in range(k):
-                stiff[j] = move[j] * move[j]
-                log_new[j] += move[j]
-            square = inner(new, stiff, k)
-            exp_each(log_new, new, k)
-            square += inner(new, stiff, k)
-            sum = total_of(new, k)
-            for j in range(k):
-                stiff[j] = fabs(new[j] - beta[j])
             # what is left after a step of Newton's is of the order of its square
-            if longest < 2 and (square <= LEFT * total_of(stiff, k) or square <= 1e-24):
+            if found[0] < 2 and (found[1] <= left * found[2] or found[1] <= 1e-24):
                 for j in range(k):
-                    new[j] /= sum
+                    new[j] = b[j]
                 return True
+            softmax_step(old, q, eights, b, drift, stiff, move, found)
         return False
 
     cdef void far(self, const double* beta, const double* m, double q, Py_ssize_t k,

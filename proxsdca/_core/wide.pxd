@@ -10,15 +10,36 @@ from libc.stdint cimport int32_t, int64_t
 
 cdef extern from *:
     """
+    #include <float.h>
     #include <math.h>
     #include <stddef.h>
     #include <stdint.h>
     #include <string.h>
 
     #if defined(__GLIBC__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+    #if __GNUC__ >= 12      /* older ones do not know the name */
+    #define PROXSDCA_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+    #else
     #define PROXSDCA_WIDE __attribute__((target_clones("avx2", "default")))
+    #endif
     #else
     #define PROXSDCA_WIDE
+    #endif
+
+    /* A loop over eight numbers is to stay one until these are side by side; and one whose numbers
+       are nothing to each other, though they may overlap for all the compiler knows. */
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define PROXSDCA_ROLLED _Pragma("GCC unroll 4")
+    #define PROXSDCA_APART _Pragma("GCC ivdep")
+    #else
+    #define PROXSDCA_ROLLED
+    #define PROXSDCA_APART
+    #endif
+
+    #if defined(__GNUC__)
+    #define PROXSDCA_INLINE static inline __attribute__((always_inline))
+    #else
+    #define PROXSDCA_INLINE static inline
     #endif
 
     static inline double proxsdca_of_bits(uint64_t bits)
@@ -35,7 +56,8 @@ cdef extern from *:
         return bits;
     }
 
-    /* Whether a double or a float is NaN or infinite: adding one to the exponent reaches the sign. */
+    /* Whether a double or a float is NaN or infinite: then one more in the exponent reaches the
+       sign. */
     PROXSDCA_WIDE static int proxsdca_nonfinite64(const double* x, ptrdiff_t n)
     {
         uint64_t found = 0;
@@ -71,42 +93,416 @@ cdef extern from *:
         return drops;
     }
 
-    /* out_i = exp(x_i) for x_i <= 709, and 0 for x_i < -708.  x = e log 2 + r, |r| <= log(2) / 2,
-       and Taylor's polynomial of degree 12 for exp(r). */
-    PROXSDCA_WIDE static void proxsdca_exp_each(const double* x, double* out, ptrdiff_t n)
+    /* exp(x) for |x| <= 708.  x = e log 2 + r, |r| <= log(2) / 2, and Taylor's polynomial of degree
+       12 for exp(r). */
+    PROXSDCA_INLINE double proxsdca_exp_small(double x)
     {
         const double whole = 0x1.8p52;      /* its units are ones */
-        for (ptrdiff_t i = 0; i < n; i++) {
-            uint64_t kept = (proxsdca_bits(x[i] + 708) >> 63) - 1;
-            double t = proxsdca_of_bits(proxsdca_bits(x[i]) & kept);
-            double z = t * 0x1.71547652b82fep0 + whole, e = z - whole;
-            double r = (t - e * 0x1.62e42fee00000p-1) - e * 0x1.a39ef35793c76p-33;
-            double r2 = r * r, r4 = r2 * r2;
-            double low = (1 + r) + r2 * (1. / 2 + r * (1. / 6));
-            double mid = (1. / 24 + r * (1. / 120)) + r2 * (1. / 720 + r * (1. / 5040));
-            double high = (1. / 40320 + r * (1. / 362880)) + r2 * (
-                (1. / 3628800 + r * (1. / 39916800)) + r2 * (1. / 479001600));
-            double p = low + r4 * (mid + r4 * high);
-            out[i] = proxsdca_of_bits((proxsdca_bits(p) + (proxsdca_bits(z) << 52)) & kept);
+        double z = x * 0x1.71547652b82fep0 + whole, e = z - whole;
+        double r = (x - e * 0x1.62e42fee00000p-1) - e * 0x1.a39ef35793c76p-33;
+        double r2 = r * r, r4 = r2 * r2;
+        double low = (1 + r) + r2 * (1. / 2 + r * (1. / 6));
+        double mid = (1. / 24 + r * (1. / 120)) + r2 * (1. / 720 + r * (1. / 5040));
+        double high = (1. / 40320 + r * (1. / 362880)) + r2 * (
+            (1. / 3628800 + r * (1. / 39916800)) + r2 * (1. / 479001600));
+        double p = low + r4 * (mid + r4 * high);
+        return proxsdca_of_bits(proxsdca_bits(p) + (proxsdca_bits(z) << 52));
+    }
+
+    /* exp(x) for x <= 708, and 0 for x < -708. */
+    PROXSDCA_INLINE double proxsdca_exp(double x)
+    {
+        uint64_t kept = (proxsdca_bits(x + 708) >> 63) - 1;
+        double t = proxsdca_of_bits(proxsdca_bits(x) & kept);
+        return proxsdca_of_bits(proxsdca_bits(proxsdca_exp_small(t)) & kept);
+    }
+
+    /* All bits where x is negative, else none; and x where there are all of them. */
+    PROXSDCA_INLINE uint64_t proxsdca_sign(double x)
+    {
+        return 0 - (proxsdca_bits(x) >> 63);
+    }
+
+    PROXSDCA_INLINE double proxsdca_kept(double x, uint64_t mask)
+    {
+        return proxsdca_of_bits(proxsdca_bits(x) & mask);
+    }
+
+    /* x where there are all of them, else y. */
+    PROXSDCA_INLINE double proxsdca_either(
+        double x, double y, uint64_t mask)
+    {
+        return proxsdca_of_bits((proxsdca_bits(x) & mask) | (proxsdca_bits(y) & ~mask));
+    }
+
+    static inline double proxsdca_fold(const double* s)
+    {
+        return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+    }
+
+    /* sum_i x_i, in eight partial sums. */
+    PROXSDCA_INLINE double proxsdca_sum(const double* x, ptrdiff_t n)
+    {
+        double s[8] = {0, 0, 0, 0, 0, 0, 0, 0}, rest = 0;
+        ptrdiff_t i = 0;
+        for (; i + 8 <= n; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++)
+                s[c] += x[i + c];
+        }
+        for (; i < n; i++)
+            rest += x[i];
+        return proxsdca_fold(s) + rest;
+    }
+
+    /* x^T y, likewise. */
+    PROXSDCA_INLINE double proxsdca_inner(
+        const double* x, const double* y, ptrdiff_t n)
+    {
+        double s[8] = {0, 0, 0, 0, 0, 0, 0, 0}, rest = 0;
+        ptrdiff_t i = 0;
+        for (; i + 8 <= n; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++)
+                s[c] += x[i + c] * y[i + c];
+        }
+        for (; i < n; i++)
+            rest += x[i] * y[i];
+        return proxsdca_fold(s) + rest;
+    }
+
+    /* max_i x_i, likewise; -infinity where there is none. */
+    PROXSDCA_INLINE double proxsdca_top(const double* x, ptrdiff_t n)
+    {
+        double s[8] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY,
+                       -INFINITY, -INFINITY, -INFINITY, -INFINITY};
+        double rest = -INFINITY;
+        ptrdiff_t i = 0;
+        for (; i + 8 <= n; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++)
+                s[c] = x[i + c] > s[c] ? x[i + c] : s[c];
+        }
+        for (; i < n; i++)
+            rest = x[i] > rest ? x[i] : rest;
+        for (int half = 4; half; half /= 2)
+            for (ptrdiff_t c = 0; c < half; c++)
+                s[c] = s[c + half] > s[c] ? s[c + half] : s[c];
+        return s[0] > rest ? s[0] : rest;
+    }
+
+    /* log(x) for normal x > 0.  x = 2^e (1 + f) with 1 + f between the roots of 1/2 and of 2, and
+       log(1 + f) = 2 artanh(s), s = f / (2 + f), by its series. */
+    PROXSDCA_INLINE double proxsdca_log(double x)
+    {
+        const uint64_t one = 0x3ff0000000000000, root = 0x3fe6a09e667f3bcd;
+        uint64_t bits = proxsdca_bits(x) + (one - root);
+        double e = proxsdca_of_bits(0x4330000000000000 | (bits >> 52)) - (0x1p52 + 1023);
+        double f = proxsdca_of_bits((bits & 0x000fffffffffffff) + root) - 1;
+        double s = f / (2 + f), t = s * s, t2 = t * t, t4 = t2 * t2;
+        double low = (1. / 3 + t * (1. / 5)) + t2 * (1. / 7 + t * (1. / 9));
+        double high = (1. / 11 + t * (1. / 13)) + t2 * (1. / 15 + t * (1. / 17));
+        double p = low + t4 * (high + t4 * (1. / 19 + t * (1. / 21)));
+        return e * 0x1.62e42fee00000p-1 + (2 * s + (2 * s * t * p + e * 0x1.a39ef35793c76p-33));
+    }
+
+    /* exp and log of n numbers; out may be x itself, but nothing that only overlaps with it. */
+    PROXSDCA_WIDE static void proxsdca_exp_each(const double* x, double* out, ptrdiff_t n)
+    {
+        PROXSDCA_APART
+        for (ptrdiff_t i = 0; i < n; i++)
+            out[i] = proxsdca_exp(x[i]);
+    }
+
+    PROXSDCA_WIDE static void proxsdca_log_each(const double* x, double* out, ptrdiff_t n)
+    {
+        PROXSDCA_APART
+        for (ptrdiff_t i = 0; i < n; i++)
+            out[i] = proxsdca_log(x[i]);
+    }
+
+    /* out_i in proportion to exp(x_i), adding up to 1. */
+    PROXSDCA_WIDE static void proxsdca_softmax(
+        const double* restrict x, double* restrict out, ptrdiff_t n)
+    {
+        double top = proxsdca_top(x, n), scale;
+        for (ptrdiff_t i = 0; i < n; i++)
+            out[i] = proxsdca_exp(x[i] - top);
+        scale = 1 / proxsdca_sum(out, n);
+        for (ptrdiff_t i = 0; i < n; i++)
+            out[i] *= scale;
+    }
+
+    /* log sum_i exp(x_i) and sum_i x_i log x_i, some at a time. */
+    #define PROXSDCA_SOME 64
+
+    PROXSDCA_WIDE static double proxsdca_log_sum_exp(const double* x, ptrdiff_t n)
+    {
+        double room[PROXSDCA_SOME], top = proxsdca_top(x, n), sum = 0;
+        for (ptrdiff_t begin = 0; begin < n; begin += PROXSDCA_SOME) {
+            ptrdiff_t some = n - begin < PROXSDCA_SOME ? n - begin : PROXSDCA_SOME;
+            for (ptrdiff_t i = 0; i < some; i++)
+                room[i] = proxsdca_exp(x[begin + i] - top);
+            sum += proxsdca_sum(room, some);
+        }
+        return top + log(sum);
+    }
+
+    PROXSDCA_WIDE static double proxsdca_sum_x_log_x(const double* x, ptrdiff_t n)
+    {
+        double room[PROXSDCA_SOME], sum = 0;
+        for (ptrdiff_t begin = 0; begin < n; begin += PROXSDCA_SOME) {
+            ptrdiff_t some = n - begin < PROXSDCA_SOME ? n - begin : PROXSDCA_SOME;
+            for (ptrdiff_t i = 0; i < some; i++) {
+                double t = x[begin + i];
+                room[i] = t * proxsdca_log(t > 0x1p-1022 ? t : 1);
+            }
+            sum += proxsdca_sum(room, some);
+        }
+        return sum;
+    }
+
+    /* A step of Newton's method for drift + q b = q beta - tau with tau such that b adds up to 1,
+       where drift is log b less something given; where b is 0 it stays so.  All of them have whole
+       eights of numbers.  found has the longest move of a drift, which are cut at 2;
+       sum_i b_i move_i^2, for both b; and |b - beta|_1. */
+    PROXSDCA_WIDE static void proxsdca_softmax_step(
+        const double* restrict beta, double q, ptrdiff_t eights, double* restrict b,
+        double* restrict drift, double* restrict stiff, double* restrict move, double* found)
+    {
+        double s[8] = {0, 0, 0, 0, 0, 0, 0, 0}, t[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        double u[8] = {0, 0, 0, 0, 0, 0, 0, 0}, tau, scale;
+        for (ptrdiff_t i = 0; i < 8 * eights; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++) {
+                stiff[i + c] = proxsdca_kept(1 / (1 + q * b[i + c]), proxsdca_sign(0 - b[i + c]));
+                move[i + c] = stiff[i + c] * (q * (beta[i + c] - b[i + c]) - drift[i + c]);
+                s[c] += b[i + c] * move[i + c];
+                t[c] += b[i + c] * stiff[i + c];
+            }
+        }
+        tau = proxsdca_fold(s) / proxsdca_fold(t);
+        for (ptrdiff_t i = 0; i < 8 * eights; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++) {
+                double x = move[i + c] - stiff[i + c] * tau, size = fabs(x);
+                u[c] = size > u[c] ? size : u[c];
+                move[i + c] = x;
+            }
+        }
+        found[0] = proxsdca_top(u, 8);
+        if (!(found[0] < 2))
+            for (ptrdiff_t i = 0; i < 8 * eights; i++)
+                move[i] = fmin(fmax(move[i], -2), 2);
+        for (ptrdiff_t c = 0; c < 8; c++)
+            s[c] = t[c] = 0;
+        for (ptrdiff_t i = 0; i < 8 * eights; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++) {
+                double x = move[i + c], old = b[i + c], new = old * proxsdca_exp_small(x);
+                drift[i + c] += x;
+                b[i + c] = new;
+                s[c] += new;
+                t[c] += (old + new) * (x * x);
+            }
+        }
+        scale = 1 / proxsdca_fold(s);
+        found[1] = proxsdca_fold(t);
+        for (ptrdiff_t c = 0; c < 8; c++)
+            s[c] = 0;
+        for (ptrdiff_t i = 0; i < 8 * eights; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++) {
+                double new = b[i + c] * scale;
+                b[i + c] = new;
+                s[c] += fabs(new - beta[i + c]);
+            }
+        }
+        found[2] = proxsdca_fold(s);
+    }
+
+    /* Where such a step begins: b in proportion to exp(m - max m), no less than exp(-700), drift 0
+       and old = beta, for n of these, and 0 for the others of whole eights; returns max m. */
+    PROXSDCA_WIDE static double proxsdca_softmax_start(
+        const double* restrict beta, const double* restrict m, ptrdiff_t n, double* restrict old,
+        double* restrict b, double* restrict drift)
+    {
+        double s[8] = {0, 0, 0, 0, 0, 0, 0, 0}, u[8], top, scale;
+        ptrdiff_t eights = (n + 7) / 8;
+        for (ptrdiff_t c = 0; c < 8; c++)
+            u[c] = -INFINITY;
+        for (ptrdiff_t i = 0; i < 8 * eights; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++) {
+                uint64_t inside = i + c < n ? ~(uint64_t)0 : 0;
+                double x = proxsdca_either(m[i + c], -INFINITY, inside);
+                u[c] = x > u[c] ? x : u[c];
+            }
+        }
+        top = proxsdca_top(u, 8);
+        for (ptrdiff_t i = 0; i < 8 * eights; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++) {
+                uint64_t inside = i + c < n ? ~(uint64_t)0 : 0;
+                double x = m[i + c] - top;
+                double p = proxsdca_exp_small(
+                    proxsdca_either(-700, x, proxsdca_sign(x + 700)));
+                p = proxsdca_kept(p, inside);
+                old[i + c] = proxsdca_kept(beta[i + c], inside);
+                b[i + c] = p;
+                drift[i + c] = p - p;
+                s[c] += p;
+            }
+        }
+        scale = 1 / proxsdca_fold(s);
+        for (ptrdiff_t i = 0; i < 8 * eights; i++)
+            b[i] *= scale;
+        return top;
+    }
+
+    /* m = sum_e x_e w_(place e), or that much more, for some of the k numbers from a place on: once
+       or twice so many lanes, whose sums are in registers meanwhile. */
+    PROXSDCA_INLINE void proxsdca_lanes_in(
+        const double* x, const ptrdiff_t* places, ptrdiff_t count, const double* w, int lanes,
+        int twice, double* m, int more)
+    {
+        double s[8] = {0, 0, 0, 0, 0, 0, 0, 0}, t[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        if (more)
+            for (ptrdiff_t c = 0; c < lanes; c++) {
+                s[c] = m[c];
+                t[c] = twice ? m[lanes + c] : 0;
+            }
+        for (ptrdiff_t e = 0; e < count; e++) {
+            const double* row = w + places[e];
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < lanes; c++)
+                s[c] += x[e] * row[c];
+            if (twice) {
+                PROXSDCA_ROLLED
+                for (ptrdiff_t c = 0; c < lanes; c++)
+                    t[c] += x[e] * row[lanes + c];
+            }
+        }
+        PROXSDCA_ROLLED
+        for (ptrdiff_t c = 0; c < lanes; c++)
+            m[c] = s[c];
+        if (twice) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < lanes; c++)
+                m[lanes + c] = t[c];
         }
     }
 
-    /* out_i = log(x_i) for normal x_i > 0.  x = 2^e (1 + f) with 1 + f between the roots of 1/2 and
-       of 2, and log(1 + f) = 2 artanh(s), s = f / (2 + f), by its series. */
-    PROXSDCA_WIDE static void proxsdca_log_each(const double* x, double* out, ptrdiff_t n)
+    /* The other way round, w_(place e) += x_e a. */
+    PROXSDCA_INLINE void proxsdca_lanes_out(
+        const double* x, const ptrdiff_t* places, ptrdiff_t count, double* w, int lanes,
+        int twice, const double* a, int more)
     {
-        const uint64_t one = 0x3ff0000000000000, root = 0x3fe6a09e667f3bcd;
-        for (ptrdiff_t i = 0; i < n; i++) {
-            uint64_t bits = proxsdca_bits(x[i]) + (one - root);
-            double e = proxsdca_of_bits(0x4330000000000000 | (bits >> 52)) - (0x1p52 + 1023);
-            double f = proxsdca_of_bits((bits & 0x000fffffffffffff) + root) - 1;
-            double s = f / (2 + f), t = s * s, t2 = t * t, t4 = t2 * t2;
-            double low = (1. / 3 + t * (1. / 5)) + t2 * (1. / 7 + t * (1. / 9));
-            double high = (1. / 11 + t * (1. / 13)) + t2 * (1. / 15 + t * (1. / 17));
-            double p = low + t4 * (high + t4 * (1. / 19 + t * (1. / 21)));
-            out[i] = e * 0x1.62e42fee00000p-1 + (
-                2 * s + (2 * s * t * p + e * 0x1.a39ef35793c76p-33));
+        double s[8], t[8];
+        PROXSDCA_ROLLED
+        for (ptrdiff_t c = 0; c < lanes; c++)
+            s[c] = a[c];
+        if (twice) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < lanes; c++)
+                t[c] = a[lanes + c];
         }
+        for (ptrdiff_t e = 0; e < count; e++) {
+            double* row = w + places[e];
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < lanes; c++)
+                row[c] += x[e] * s[c];
+            if (twice) {
+                PROXSDCA_ROLLED
+                for (ptrdiff_t c = 0; c < lanes; c++)
+                    row[lanes + c] += x[e] * t[c];
+            }
+        }
+    }
+
+    #define PROXSDCA_LANES(pass, w, m) do { \\
+        ptrdiff_t c = 0; \\
+        for (; c + 16 <= k; c += 16) \\
+            pass(x, places, count, w + c, 8, 1, m + c, more); \\
+        if (k - c >= 8) { \\
+            pass(x, places, count, w + c, 8, 0, m + c, more); \\
+            c += 8; \\
+        } \\
+        if (k - c >= 4) { \\
+            pass(x, places, count, w + c, 4, 0, m + c, more); \\
+            c += 4; \\
+        } \\
+        if (k - c >= 2) { \\
+            pass(x, places, count, w + c, 2, 0, m + c, more); \\
+            c += 2; \\
+        } \\
+        if (k - c >= 1) \\
+            pass(x, places, count, w + c, 1, 0, m + c, more); \\
+    } while (0)
+
+    /* The k numbers from every place of w on, times x_e, to k sums; and k numbers, times x_e, to
+       those from every place of w on. */
+    PROXSDCA_WIDE static void proxsdca_sum_in(
+        const double* x, const ptrdiff_t* places, ptrdiff_t count, const double* w, ptrdiff_t k,
+        double* m, int more)
+    {
+        PROXSDCA_LANES(proxsdca_lanes_in, w, m);
+    }
+
+    PROXSDCA_WIDE static void proxsdca_sum_out(
+        const double* x, const ptrdiff_t* places, ptrdiff_t count, const double* a, ptrdiff_t k,
+        double* w)
+    {
+        const int more = 1;
+        PROXSDCA_LANES(proxsdca_lanes_out, w, a);
+    }
+
+    /* How many beta_i are not 0.  found has the largest of z_i + delta_i where they are 0, the sum
+       of it where they are not, and the largest of all. */
+    PROXSDCA_WIDE static double proxsdca_leaders(
+        const double* restrict beta, const double* restrict z, const double* restrict delta,
+        ptrdiff_t n, double* restrict found)
+    {
+        double count[8] = {0, 0, 0, 0, 0, 0, 0, 0}, own[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        double others[8], all[8];
+        for (ptrdiff_t c = 0; c < 8; c++)
+            others[c] = all[c] = -INFINITY;
+        for (ptrdiff_t i = 0; i + 8 <= n; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++) {
+                uint64_t mask = proxsdca_sign(0 - beta[i + c]);
+                double x = z[i + c] + delta[i + c];
+                double y = proxsdca_either(-INFINITY, x, mask);
+                count[c] += proxsdca_kept(1, mask);
+                own[c] += proxsdca_kept(x, mask);
+                others[c] = y > others[c] ? y : others[c];
+                all[c] = x > all[c] ? x : all[c];
+            }
+        }
+        for (ptrdiff_t i = n & ~(ptrdiff_t)7; i < n; i++) {
+            double x = z[i] + delta[i];
+            count[0] += beta[i] > 0;
+            own[0] += beta[i] > 0 ? x : 0;
+            others[0] = beta[i] > 0 || others[0] > x ? others[0] : x;
+            all[0] = all[0] > x ? all[0] : x;
+        }
+        found[0] = proxsdca_top(others, 8);
+        found[1] = proxsdca_fold(own);
+        found[2] = proxsdca_top(all, 8);
+        return proxsdca_fold(count);
+    }
+
+    /* out = factor (x - y); returns how many of its numbers are not 0. */
+    PROXSDCA_WIDE static ptrdiff_t proxsdca_difference(
+        const double* restrict x, const double* restrict y, double factor, ptrdiff_t n,
+        double* restrict out)
+    {
+        ptrdiff_t count = 0;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            out[i] = factor * (x[i] - y[i]);
+            count += x[i] != y[i];
+        }
+        return count;
     }
 
     /* x_a^T y_b for four rows x_a and two rows y_b, of 4 * count numbers each: all as `inner` has
@@ -177,12 +573,32 @@ cdef extern from *:
     int nonfinite32 "proxsdca_nonfinite32"(const float* x, Py_ssize_t n) noexcept nogil
     Py_ssize_t drops32 "proxsdca_drops32"(const int32_t* x, Py_ssize_t n) noexcept nogil
     Py_ssize_t drops64 "proxsdca_drops64"(const int64_t* x, Py_ssize_t n) noexcept nogil
+    void softmax "proxsdca_softmax"(const double* x, double* out, Py_ssize_t n) noexcept nogil
+    double softmax_start "proxsdca_softmax_start"(
+        const double* beta, const double* m, Py_ssize_t n, double* old,
+        double* b, double* drift) noexcept nogil
+    void softmax_step "proxsdca_softmax_step"(
+        const double* beta, double q, Py_ssize_t eights, double* b, double* drift,
+        double* stiff, double* move, double* found) noexcept nogil
+    double log_sum_exp "proxsdca_log_sum_exp"(const double* x, Py_ssize_t n) noexcept nogil
+    double sum_x_log_x "proxsdca_sum_x_log_x"(const double* x, Py_ssize_t n) noexcept nogil
     void exp_each "proxsdca_exp_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
     void log_each "proxsdca_log_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
     void inner_each "proxsdca_inner_each"(
         const double** x, const double** y, Py_ssize_t count, double* out) noexcept nogil
     void add_each "proxsdca_add_each"(
         double t, const double* x, double* y, Py_ssize_t n) noexcept nogil
+    void sum_in "proxsdca_sum_in"(
+        const double* x, const Py_ssize_t* places, Py_ssize_t count, const double* w,
+        Py_ssize_t k, double* m, bint more) noexcept nogil
+    void sum_out "proxsdca_sum_out"(
+        const double* x, const Py_ssize_t* places, Py_ssize_t count, const double* a,
+        Py_ssize_t k, double* w) noexcept nogil
+    double leaders "proxsdca_leaders"(
+        const double* beta, const double* z, const double* delta, Py_ssize_t n,
+        double* found) noexcept nogil
+    Py_ssize_t difference "proxsdca_difference"(
+        const double* x, const double* y, double factor, Py_ssize_t n, double* out) noexcept nogil
     void tally_in "proxsdca_tally_in"(
         const double* x, const Py_ssize_t* columns, Py_ssize_t count, const double* w,
         Py_ssize_t k, double* total, double* carry, double* size) noexcept nogil
