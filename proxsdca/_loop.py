@@ -37,17 +37,16 @@ PARTS = 8  # ... the parts of an epoch, after which w is taken down for its mean
 PAGES = 1 << 18  # rows of a new array that are touched at a time
 CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending signals
 SHORT = 30  # epochs; up to here a run has two certificates
+SURE = 0.1  # times the target: there is one more than these
 NEAR = 3.0  # times the target: from here on longer runs certify as often as they may
 ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 STALLED = 100.0  # times its rounding: a gap that is down to this ...
 PATIENCE = 20  # ... and has not halved for so many certificates will not fall any further
-PLAINLY = 1e-10  # the least target for which they are tried
-PLAIN = 0.01  # of the target may be rounding, for certificates from plain sums
 SHARE = 0.1  # of the nonzeros touched may go to certificates in longer runs
 # The whole numbers of a run, and what its schedule has, that go into a checkpoint.
 COUNTS = (
     "epochs", "steps", "cursor", "touched", "touched_certifying", "visited", "certified_steps",
-    "plain_epochs", "stalled", "plain",
+    "plain_epochs", "stalled",
 )  # fmt: skip
 SCHEDULED: dict[str, Callable[[Any], Any]] = {
     "may_end_early": bool, "certificates": index, "last_epoch": index, "correction": float,
@@ -133,7 +132,8 @@ class Schedule:
     The estimate sums each row's share of the gap as the visit found it, so it
     lags behind by about half an epoch; what a certificate finds corrects it.
     Certificates get two passes over the data in runs of up to `SHORT` epochs
-    and the share `SHARE` of all passes in longer ones, the last one included.
+    and the share `SHARE` of all passes in longer ones, the last one included; but where the
+    estimate is far below the target none is put off.
     """
 
     may_end_early: bool
@@ -153,7 +153,7 @@ class Schedule:
         reserve = passes >= SHORT or self.may_end_early
         allowed = max(2.0, SHARE * (passes / self.cost + self.certificates))
         if self.certificates + 1 + reserve > allowed:
-            return False
+            return 0 < self.correction * estimate <= SURE * level
         if passes < SHORT:  # every miss counts
             return self.correction * estimate <= level
         # Later on the share is there to be used once the target is near, as gaps go up and down.
@@ -246,8 +246,6 @@ class Run:
         self.status: Status | None = None
         self.history: list[tuple[float, ...]] = []
         self.progress = Progress(plan.verbose)
-        # Whether certificates may do with plain sums, as far as their bounds are small enough.
-        self.plain = plan.target.level(1.0) > PLAINLY
         self.certified_steps = -1  # the step at which the last certificate was made
         self.estimates: list[float] = []  # of the gap, an epoch each
         self.plain_epochs = 0  # since the last ascent along faces
@@ -787,12 +785,7 @@ class Run:
                 if own:
                     problem.copy_alpha(self.b, alpha)
         room = self.room if own else self.room._replace(touched=np.empty_like(self.v))
-        evaluation = problem.evaluate(w, alpha, room, True, slack, plain=self.plain)
-        if self.plain:
-            least = PLAIN * plan.target.level(evaluation.primal)
-            self.plain = evaluation.certificate.rounding <= least
-            if not self.plain:
-                evaluation = problem.evaluate(w, alpha, room, True, slack)
+        evaluation = problem.evaluate(w, alpha, room, rescale=True, slack=slack)
         w[problem.d :] = evaluation.intercept
         if own:
             side.refill(self.v, evaluation.shrink, w)

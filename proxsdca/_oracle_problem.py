@@ -129,7 +129,6 @@ class OracleProblem(Problem):
         room: Room,
         rescale: bool = False,
         slack: float = -1.0,
-        plain: bool = False,
     ) -> Evaluation:
         primal, dual, error_primal, error_dual, wrong = evaluate_planes(
             self.core, self.map, w, alpha, room.touched, room.sums, self.lam, room.visited

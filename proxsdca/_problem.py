@@ -350,13 +350,11 @@ class Problem:
         room: Room,
         rescale: bool = False,
         slack: float = -1.0,
-        plain: bool = False,
     ) -> Evaluation:
         """Recompute P(w) and D(alpha) from the data; where allowed, D(c alpha) if it is larger.
 
         With an intercept alpha has to add up to 0 exactly. Where slack is not negative, beta is
-        replaced by one with which P is at most so much above the least. Plain sums are faster, and
-        less exact.
+        replaced by one with which P is at most so much above the least.
         """
         if self.weight is not None and not self.free:
             alpha = self.feasible("alpha", alpha)
@@ -372,7 +370,7 @@ class Problem:
         eta = TINIEST if self.loss.foreign or self.map.foreign else 0.0
         found: list[Any]
         *found, infeasible, failed, underflow = evaluate(
-            *problem, alpha, *others, rescale, beta, slack, eta, plain
+            *problem, alpha, *others, rescale, beta, slack, eta
         )
         self.raise_failure(f"example {failed}" if failed >= 0 else "")
         if infeasible >= 0:

@@ -211,7 +211,6 @@ class VectorProblem(Problem):
         room: Room,
         rescale: bool = False,
         slack: float = -1.0,
-        plain: bool = False,
     ) -> Evaluation:
         d = self.d
         arguments = (

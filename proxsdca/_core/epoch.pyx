@@ -228,7 +228,7 @@ cdef inline double move(AnyRows rows, Py_ssize_t i, AnyMap map, double* v, AnyTe
     cdef double b = alpha if s == 1 else term_argument(term, y, alpha, s)
     cdef double new, before, rise, g_rise
     if option == OPTION_I:      # inline, where it is what there is to do
-        if AnyTerm is Logistic:
+        if AnyTerm is Logistic or AnyTerm is Term:
             new = s * (term.near(y, b, m, q) if near else term.best(y, b, m, q))
         else:
             new = s * term.best(y, b, m, q)

@@ -5,7 +5,7 @@ from libc.math cimport fabs
 from .map cimport Map
 from .rows cimport Rows
 from .signals cimport PATIENCE, poll
-from .sums cimport UNIT, Tally, plain_rounding, rounding
+from .sums cimport UNIT, Tally, rounding
 
 
 cdef extern from "<fenv.h>" nogil:
@@ -62,16 +62,13 @@ cdef inline double summands_of(Rows storage) noexcept nogil:
 
 
 cdef inline int close_sums(double summands, double[::1] touched, double[:, ::1] sums,
-                           double eta, bint plain=False) except -1 nogil:
+                           double eta) except -1 nogil:
     """Put sums of at most so many summands into `touched`; their totals give way to bounds on
     their errors."""
     cdef Py_ssize_t j
     for j in range(touched.shape[0]):
         touched[j] = sums[j, 0] + sums[j, 1]
-        if plain:
-            sums[j, 0] = plain_rounding(sums[j, 2], summands + 1) + summands * eta
-        else:
-            sums[j, 0] = rounding(touched[j], sums[j, 2], summands) + summands * eta
+        sums[j, 0] = rounding(touched[j], sums[j, 2], summands) + summands * eta
         if j % PATIENCE == 0:
             poll()
     return 0

@@ -22,7 +22,6 @@ def evaluate(
     beta: float = 0.0,
     slack: float = -1.0,
     eta: float = 0.0,
-    plain: bool = False,
 ) -> tuple[float, float, float, float, float, NDArray[np.float64], float, int, int, bool]: ...
 def feasible(
     term: Term,

@@ -10,8 +10,6 @@ so that the bound on their rounding does not grow with n:
 where k counts the summands, each a product rounded once.  It holds in whatever order
 they are added up: each addition's error is known exactly, at most u times what has
 been added up by then, and the errors are added up plainly, k of them at the most.
-Where a gap is asked for beside which that of plain sums is nothing, X w and X^T alpha are plain
-sums: |computed sum - sum| <= 1.01 r u sum of absolute values, each summand being rounded r times.
 The values phi and phi* are off by at most EVALUATION roundings of the sizes that each loss states,
 which covers the library's functions (two roundings at most) and the few
 operations around them.  Sample weights s_i = n weight_i / sum are rounded at
@@ -84,7 +82,7 @@ def feasible(Term term, const double[::1] target, weight_or_none, const double[:
 def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1] target,
              weight, const double[::1] w, alpha, double[::1] touched, double[:, ::1] sums,
              double[:, ::1] visited, double lam, bint rescale=False, double beta=0.0,
-             double slack=-1.0, double eta=0.0, bint plain=False):
+             double slack=-1.0, double eta=0.0):
     """Evaluate P(w) and D(alpha).
 
     Parameters
@@ -112,9 +110,6 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
         so much above the least.
     eta : float
         A bound on what one operation may lose to underflow; 0 if none does.
-    plain : bool
-        Whether X w and X^T alpha are summed without carries: about twice as fast, with bounds that
-        grow with n.
 
     Returns
     -------
@@ -140,7 +135,7 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
     feholdexcept(&environment)      # the flags are read here, and must not show outside
     try:
         found = _evaluate(term, storage, by_columns, map, target, weight, w, alpha, touched,
-                          sums, visited, lam, rescale, beta, slack, eta, plain)
+                          sums, visited, lam, rescale, beta, slack, eta)
         return *found, fetestexcept(FE_UNDERFLOW) != 0
     finally:
         fesetenv(&environment)
@@ -150,18 +145,18 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
                      const double[::1] target, const double[::1] weight, const double[::1] w,
                      const double[::1] alpha, double[::1] touched, double[:, ::1] sums,
                      double[:, ::1] visited, double lam, bint rescale, double beta, double slack,
-                     double eta, bint plain):
+                     double eta):
     cdef double c = 1
     cdef Py_ssize_t n = target.shape[0], d = w.shape[0], infeasible = -1, failed = -1
     cdef const double* s = &weight[0] if weight is not None else NULL
     cdef Objective o
     cdef Values z, v
     if by_columns:
-        correlate(storage, alpha, w, touched, sums, visited, eta, plain)
+        correlate(storage, alpha, w, touched, sums, visited, eta)
         z = values_of(touched, sums)
         v = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
     else:
-        correlate(storage, w, alpha, touched, sums, visited, eta, plain)
+        correlate(storage, w, alpha, touched, sums, visited, eta)
         z = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
         v = values_of(touched, sums)
     scale_by(v, d, 1 / (lam * n), 0 if weight is None else 8, eta)
@@ -187,8 +182,7 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
 
 
 cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, double[::1] touched,
-                   double[:, ::1] sums, double[:, ::1] visited, double eta,
-                   bint plain) except -1:
+                   double[:, ::1] sums, double[:, ::1] visited, double eta) except -1:
     """A x into visited[0] and A^T b into touched, for the rows A of the storage.
 
     Bounds on the errors go into visited[1] and sums[:, 0], the sums of absolute values into
@@ -204,13 +198,13 @@ cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, doubl
             if nothing:
                 visited[0, i] = visited[1, i] = visited[2, i] = 0
                 continue
-            visited[0, i] = storage.weigh(i, &x[0], b[i], tallies, eta, plain, &visited[1, i],
+            visited[0, i] = storage.weigh(i, &x[0], b[i], tallies, eta, &visited[1, i],
                                           &visited[2, i])
             entries += mean
             if entries > PATIENCE:
                 entries = 0
                 poll()
-        close_sums(summands_of(storage), touched, sums, eta, plain)
+        close_sums(summands_of(storage), touched, sums, eta)
     return 0
 
 

@@ -51,10 +51,9 @@ cdef class Rows:
                          double* values) noexcept nogil
 
     # x_i^T x, with a bound on its error and the sum of absolute values; sums += a x_i: what a
-    # certificate needs of a row. eta is what an operation may lose to underflow; plain sums leave
-    # their carries out.
+    # certificate needs of a row. eta is what an operation may lose to underflow.
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil
+                      double* off, double* size) noexcept nogil
     # out = X x, or out += X^T x; |x_i|_2^2 where rows are canonical
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1
     cdef int squares(self, double* out) except -1

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from .map cimport Map
 from .regs cimport L1L2Map, L2Map, WeightedL1L2Map
 from .signals cimport PATIENCE, poll
-from .sums cimport Tally, plain_rounding, rounding, tally
+from .sums cimport Tally, rounding, tally
 from .words cimport multiply_high
 
 cdef extern from *:
@@ -33,15 +32,6 @@ cdef extern from *:
         s->size += (proxsdca_pair)((proxsdca_bits)p & magnitude);
         s->total = t;
     }
-
-    /* The same without the carries. */
-    static inline void proxsdca_add_plainly(proxsdca_pairs* s, double a, double x, double b,
-                                            double y) {
-        const proxsdca_bits magnitude = {0x7FFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF};
-        const proxsdca_pair left = {a, b}, right = {x, y}, p = left * right;
-        s->total += p;
-        s->size += (proxsdca_pair)((proxsdca_bits)p & magnitude);
-    }
     """
     ctypedef struct Pairs "proxsdca_pairs":
         double total[2]
@@ -50,8 +40,6 @@ cdef extern from *:
     Pairs no_pairs "proxsdca_no_pairs"() noexcept nogil
     void add_products "proxsdca_add_products"(Pairs* s, double a, double x, double b,
                                               double y) noexcept nogil
-    void add_plainly "proxsdca_add_plainly"(Pairs* s, double a, double x, double b,
-                                            double y) noexcept nogil
 
 
 cdef L2Map IDENTITY = L2Map()      # w = v
@@ -66,7 +54,7 @@ cdef class Rows:
         return 0
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil:
+                      double* off, double* size) noexcept nogil:
         return 0
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -307,33 +295,11 @@ cdef inline int squares_of(AnyRows rows, double* out) except -1:
 
 
 cdef inline double weigh_row(AnyRows rows, Py_ssize_t i, const double* x, double a, Tally* sums,
-                             double eta, bint plain, double* off, double* size) noexcept nogil:
-    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0, j
+                             double eta, double* off, double* size) noexcept nogil:
+    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0
     cdef Pairs even = no_pairs(), odd = no_pairs()
     cdef Tally sum = Tally(0, 0, 0)
-    cdef double z, p
-    if plain:
-        while k + 4 <= count:
-            add_plainly(&even, value(rows, first, k), x[column(rows, first, k)],
-                        value(rows, first, k + 1), x[column(rows, first, k + 1)])
-            add_plainly(&odd, value(rows, first, k + 2), x[column(rows, first, k + 2)],
-                        value(rows, first, k + 3), x[column(rows, first, k + 3)])
-            k += 4
-        while k < count:
-            add_plainly(&even, value(rows, first, k), x[column(rows, first, k)], 0, 0)
-            k += 1
-        z = (even.total[0] + even.total[1]) + (odd.total[0] + odd.total[1])
-        size[0] = (even.size[0] + even.size[1]) + (odd.size[0] + odd.size[1])
-        # the longest way of a product: its own rounding, then those of one of the four sums, of
-        # what is left over, and of adding up the four
-        off[0] = plain_rounding(size[0], count // 4 + 6) + count * eta
-        if a != 0:
-            for k in range(count):
-                p = value(rows, first, k) * a
-                j = column(rows, first, k)
-                sums[j].total += p
-                sums[j].size += fabs(p)
-        return z
+    cdef double z
     while k + 4 <= count:
         add_products(&even, value(rows, first, k), x[column(rows, first, k)],
                      value(rows, first, k + 1), x[column(rows, first, k + 1)])
@@ -361,8 +327,8 @@ cdef class CSR32i32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -377,8 +343,8 @@ cdef class CSR64i32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -393,8 +359,8 @@ cdef class CSR32i64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -409,8 +375,8 @@ cdef class CSR64i64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -425,8 +391,8 @@ cdef class Dense32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -441,8 +407,8 @@ cdef class Dense64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -457,8 +423,8 @@ cdef class Strided32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)
@@ -473,8 +439,8 @@ cdef class Strided64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      bint plain, double* off, double* size) noexcept nogil:
-        return weigh_row(self, i, x, a, sums, eta, plain, off, size)
+                      double* off, double* size) noexcept nogil:
+        return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
         return multiply_rows(self, x, out, transposed)

@@ -40,12 +40,6 @@ cdef inline double rounding(double value, double size, double count) noexcept no
     return UNIT * fabs(value) + (UNIT + 2 * nu * nu) * size
 
 
-cdef inline double plain_rounding(double size, double roundings) noexcept nogil:
-    """The same for a sum without carries, of whose summands each, and so `size` too, is rounded so
-    many times at the most, which must be few beside 1 / u."""
-    return 1.01 * roundings * UNIT * size
-
-
 # Many sums at a time, whose summands are counted elsewhere.
 
 cdef struct Tally:

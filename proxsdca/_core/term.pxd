@@ -23,6 +23,9 @@ cdef class Term:
     # Option I: argmin over b' of phi*(-b') + m b' + q/2 (b' - b)^2, q > 0.
     cdef double best(self, double y, double b, double m, double q) noexcept nogil
 
+    # The same, or near it, where that is faster.
+    cdef double near(self, double y, double b, double m, double q) noexcept nogil
+
     # The domain of b, where phi*(-b) is finite.
     cdef double lower(self, double y) noexcept nogil
     cdef double upper(self, double y) noexcept nogil

@@ -22,6 +22,9 @@ cdef class Term:
     cdef double best(self, double y, double b, double m, double q) noexcept nogil:
         return NAN
 
+    cdef double near(self, double y, double b, double m, double q) noexcept nogil:
+        return self.best(y, b, m, q)
+
     cdef double lower(self, double y) noexcept nogil:
         return -INFINITY
 
