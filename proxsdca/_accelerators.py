@@ -17,7 +17,7 @@ ACCELERATORS = {
     "growing": "a first epoch with the steps of a problem that grows from few examples to all",
     "near": "logistic and softmax steps that end near the exact one, at 0.999 of its rise or more",
     "shrinking": "rows whose alpha_i stays at an end of its domain are passed over for a while",
-    "averaging": "the w of the last epoch's parts, on average, where phi has kinks",
+    "averaging": "w as its mean over the last epoch, where phi has kinks",
     "screening": "columns that are proven to be 0 are dropped",
     "faces": "conjugate gradients along the faces of the domain that alpha is on",
     "newton": "Newton's method on all of alpha",

@@ -336,7 +336,7 @@ class Run:
     def _core(self) -> Core:
         """The loop, for what the side is now."""
         core = self.side.epoch(self.curvature, self.b, self.v, self.plan.option)
-        core.near = "near" in self.plan.solvers
+        core.near = "near" in self.plan.solvers and self.side.nears
         if self.shrinking is not None:
             assert isinstance(core, Epoch)
             core.watch(self.shrinking.rests)
@@ -461,8 +461,9 @@ class Run:
                 self.mean[:], self.parts = 0, 0
             self.state.core.forget(len(self.order.next()))
         self._use("epochs")
-        if self.state.core.growing:
-            self._use("growing")
+        for name in ("growing", "near"):
+            if getattr(self.state.core, name):
+                self._use(name)
         if not self._sweep(self.order.visits):
             return False
         self.state.core.growing = False

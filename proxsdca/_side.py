@@ -35,7 +35,7 @@ from ._problem import TINY, Evaluation, Problem, Room
 from ._result import NumericalError, Result, Start
 from ._vector import VectorProblem
 from ._working_sets import WorkingSets
-from .losses import Squared
+from .losses import Logistic, Softmax, Squared
 from .regularizers import L1
 
 Core: TypeAlias = Epoch | BlockEpoch | OracleEpoch  # the loop, with the state that it changes
@@ -183,6 +183,11 @@ class Side:
     def grows(self, curvature: np.ndarray) -> bool:
         """Whether the first epoch may be one of a problem that grows."""
         return False
+
+    @property
+    def nears(self) -> bool:
+        """Whether there are steps that end near Option I, and are faster."""
+        return isinstance(self.term, (Logistic, Softmax))
 
     @property
     def second_order(self) -> str:

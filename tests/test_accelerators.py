@@ -314,3 +314,109 @@ def test_random_problems(block, campaign):
 def test_proximal_steps_go_on_where_only_P_still_falls():
     """The dual was as high as roundings allow, and the run went round in circles."""
     assert random_problem(364).solve(tol=1e-6, max_epochs=2_000).converged
+
+
+# ------------------------------------------------------------ steps
+
+
+def test_the_first_epoch_grows():
+    """The t-th of n steps has its margin and its curvature times (n / t)^(1/2)."""
+    case = make("logistic", n=40, d=6, lam=0.1, seed=3)
+    problem = case.problem()
+    side = proxsdca._side.RowSide(problem)
+    curvature, n = side.curvature(), problem.n
+    assert side.grows(curvature)
+    alpha, v, order = np.zeros(n), np.zeros(problem.d), np.random.default_rng(0).permutation(n)
+    epoch = side.epoch(curvature, alpha, v)
+    epoch.growing = True
+    epoch.forget(n)
+    for part in np.array_split(order, 3):  # however it is cut
+        epoch.run(part)
+    X = np.asarray(case.X.todense() if sparse.issparse(case.X) else case.X, float)
+    expected, w = np.zeros(n), np.zeros(problem.d)
+    for t, i in enumerate(order, 1):
+        stretch = np.sqrt(n / t)
+        margin, q = X[i] @ w * stretch, curvature[i] * stretch
+        expected[i] = problem.loss.step(0.0, margin, problem.target[i], q)
+        w += X[i] * expected[i] / (problem.lam * n)
+    np.testing.assert_allclose(alpha, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(v, w, rtol=1e-9, atol=1e-12)
+
+
+def test_problems_with_much_curvature_do_not_grow():
+    for lam, grows in ((1.0, True), (1e-4, False)):
+        r = make("logistic", n=40, d=6, lam=lam, seed=3).solve(solver=["growing"], tol=1e-6)
+        assert ("growing" in r.solver) == grows
+        assert r.converged
+
+
+def test_near_steps_rise_nearly_as_high():
+    """One row with the entry 1, so that v is its margin: the rise beside that of Option I."""
+    rng = np.random.default_rng(0)
+    shorter = 0
+    for _ in range(300):
+        q, m = 10 ** rng.uniform(-3, 2), rng.normal() * 3
+        y, t = rng.choice([-1.0, 1.0]), rng.uniform()
+        problem = proxsdca._problem.Problem.from_arguments(
+            np.array([[1.0], [0.0]]), np.array([y, -y]), "logistic", "l2", 0.5 / q, None, None
+        )
+        side = proxsdca._side.RowSide(problem)
+        ends = {}
+        for near in (False, True):
+            alpha = np.array([y * t, 0.0])
+            epoch = side.epoch(side.curvature(), alpha, np.array([m]))
+            epoch.near = near
+            epoch.run(np.array([0]))
+            ends[near] = alpha[0]
+
+        def value(b, m=m, q=q, y=y, t=t):
+            a = np.array([-b])
+            conjugate = proxsdca.losses.Logistic().conjugate(a, np.array([y]))[0]
+            return conjugate + m * b + 0.5 * q * (b - y * t) ** 2
+
+        start, exact, found = value(y * t), value(ends[False]), value(ends[True])
+        shorter += ends[True] != ends[False]
+        assert start - found >= 0.999 * (start - exact) - 1e-13
+    assert shorter > 100
+
+
+# ------------------------------------------------------------ means, and when they are certified
+
+
+def test_w_is_a_mean_where_phi_has_kinks():
+    case = make("hinge", n=400, d=30, density=0.3, seed=2, lam=1e-2)
+    r = case.solve(solver=["shrinking", "averaging"], tol=1e-3, certify_every=1)
+    alone = case.solve(solver=["shrinking"], tol=1e-3, certify_every=1)
+    assert "averaging" in r.solver
+    X = np.asarray(case.X.todense() if sparse.issparse(case.X) else case.X, float)
+    for found, same in ((r, False), (alone, True)):
+        v = X.T @ found.alpha / (case.keywords["lam"] * len(case.y))
+        assert np.allclose(found.w, v, rtol=1e-9) == same
+    # the same alpha after the first epoch, and a better w
+    assert r.history["dual"][0] == alone.history["dual"][0]
+    assert r.history["primal"][0] < alone.history["primal"][0]
+
+
+def test_shrinking_ends_where_the_rows_that_move_are_solved(monkeypatch):
+    """No whole epoch comes after the passes that have solved them."""
+    seen = []
+    solved = proxsdca._loop.Run._solved
+
+    def noted(run, shrinking):
+        seen.append(solved(run, shrinking))
+        return seen[-1]
+
+    monkeypatch.setattr(proxsdca._loop.Run, "_solved", noted)
+    case = make("hinge", n=400, d=30, density=0.3, seed=2, lam=1e-2)
+    assert case.solve(solver=["shrinking"], tol=1e-6).converged
+    assert seen[-1]
+    assert not any(seen[:-1])
+
+
+def test_a_certificate_is_not_put_off_where_little_is_left():
+    schedule = proxsdca._loop.Schedule(False, None, False)
+    for _ in range(2):
+        schedule.seen(3, 1.0, 0.8)
+    assert not schedule.due(5, 5, 0.5, 1.0)
+    assert schedule.due(5, 5, 0.05, 1.0)
+    assert not schedule.due(5, 5, 0.0, 0.0)
