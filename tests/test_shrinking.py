@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from problems import LOSS_NAMES, make
+from scipy import sparse
 
 import proxsdca
 from proxsdca import _random, _side
@@ -115,3 +116,17 @@ def test_an_interrupted_run_is_certified(monkeypatch):
         case.solve(tol=1e-12, solver="shrinking")
     r = stop.value.result
     assert r.gap == r.primal - r.dual >= 0
+
+
+def test_steps_along_faces_count_as_much_in_every_storage():
+    """Rounded down, passes over few of the rows were fewer for sparse X, and ended elsewhere."""
+    X = np.zeros((6, 7))
+    X[0, 3], X[0, 5], X[1, 3], X[4, 3], X[4, 4:] = -0.625, 0.125, -0.5, 0.625, 0.125
+    y = np.array([-1.0, 1, -1, -1, 1, -1])
+    how = {"reg": "l1l2", "lam": 0.01, "max_epochs": 30, "tol": 1e-9, "order": "cyclic"}
+    with pytest.warns(proxsdca.ConvergenceWarning):
+        dense, csr = (
+            proxsdca.solve(A, y, certify_every=10, **how) for A in (X, sparse.csr_array(X))
+        )
+    assert list(dense.history["epoch"]) == list(csr.history["epoch"])
+    np.testing.assert_allclose(dense.w, csr.w, rtol=0, atol=1e-12)

@@ -58,8 +58,7 @@ cdef class Faces:
     cdef L2Map plain
     cdef const double[::1] target, weight
     cdef double scale
-    # Nonzeros read, as if rows were of equal length: choices follow it, in every storage the same.
-    cdef readonly Py_ssize_t touched
+    cdef Py_ssize_t visited                 # rows
     cdef readonly Py_ssize_t free           # examples inside their domain
     cdef Py_ssize_t[::1] example            # which they are
     cdef double[::1] bend                   # C_ii, with the proximal term
@@ -71,6 +70,13 @@ cdef class Faces:
         self.target, self.weight, self.scale = target, weight, scale
         self.example, self.bend = np.empty(rows.n, np.intp), np.empty(rows.n)
         self.wide = np.empty(rows.d)
+
+    @property
+    def touched(self):
+        """Nonzeros read, as if rows were of equal length: choices follow it, and as it is never
+        rounded down, there are as many passes in every storage."""
+        cdef object visited = self.visited, nnz = self.rows.nnz     # whose product may be large
+        return -(-visited * nnz // self.rows.n)
 
     cdef inline double s(self, Py_ssize_t i) noexcept nogil:
         return 1 if self.weight is None else self.weight[i]
@@ -216,5 +222,5 @@ cdef int visit(Faces state, AnyRows rows, bint scatter, double[::1] x) except -1
             if unseen > 4 * PATIENCE:
                 unseen = 0
                 poll()
-    state.touched += state.free * rows.nnz // rows.n
+    state.visited += state.free
     return 0

@@ -76,8 +76,7 @@ cdef class ScalarNewton(Equations):
     cdef const double[::1] target, weight
     cdef double lam
     cdef bint blocked
-    # Nonzeros read, as if rows were of equal length: choices follow it, in every storage the same.
-    cdef readonly Py_ssize_t touched
+    cdef Py_ssize_t visited                 # rows
     cdef readonly Py_ssize_t free       # examples with curvature
     cdef readonly double rebuild        # how many steps of `solve` a preconditioner costs
     cdef readonly bint thin             # whether it has but a part of the examples
@@ -101,6 +100,13 @@ cdef class ScalarNewton(Equations):
         self.bend, self.seen, self.image, self.part = (np.zeros(rows.n) for _ in range(4))
         self.sums = np.zeros((rows.d, 2))
         self.block = np.empty(rows.d * rows.d if self.blocked else rows.d)
+
+    @property
+    def touched(self):
+        """Nonzeros read, as if rows were of equal length: choices follow it, and as it is never
+        rounded down, there are as many passes in every storage."""
+        cdef object visited = self.visited, nnz = self.rows.nnz     # whose product may be large
+        return -(-visited * nnz // self.rows.n)
 
     @staticmethod
     def blocked_for(Py_ssize_t n, Py_ssize_t d):
@@ -506,5 +512,5 @@ cdef int visit(ScalarNewton state, AnyRows rows, int task, const double[::1] x,
             if unseen > 4 * PATIENCE:
                 unseen = 0
                 poll()
-    state.touched += visits * rows.nnz // rows.n
+    state.visited += visits
     return 0
