@@ -37,7 +37,7 @@ PARTS = 8  # ... the parts of an epoch, after which w is taken down for its mean
 PAGES = 1 << 18  # rows of a new array that are touched at a time
 CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending signals
 SHORT = 30  # epochs; up to here a run has two certificates
-SURE = 0.1  # times the target: there is one more than these
+SURE = 0.1  # times the target: where no more is estimated, there is another one
 NEAR = 3.0  # times the target: from here on longer runs certify as often as they may
 ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 STALLED = 100.0  # times its rounding: a gap that is down to this ...
@@ -485,6 +485,7 @@ class Run:
         passes = MOST_PASSES if 0 < len(rows) <= FEW * self.visits else 0
         while passes and 0 < len(rows) <= left:
             self._use("shrinking")
+            self.parts = 0  # the last epoch is past
             self.plan.stream.shuffle(rows)
             core.forget(len(rows))
             core.calm = shrinking.calm
@@ -506,7 +507,6 @@ class Run:
         left, level = shrinking.left, shrinking.level
         near = 0 < left <= NEARLY * level and self.schedule.every is None
         if near and self.schedule.due(self.epochs, self.epochs, left, level):
-            self.parts = 0  # the last epoch is past
             self._certify(left)
         return self.status is not None
 
@@ -627,6 +627,7 @@ class Run:
         if passes_left() < LEAST_FACES:
             return
         self._use("faces")
+        self.parts = 0
         faces.ascend_faces(self.b, self.v, self.curvature, self.side.face_accuracy, passes_left)
         passes_left()
         self.touched += faces.touched
@@ -651,6 +652,7 @@ class Run:
             ascent.ascend(lambda _: enough, passes_left)
             self.steps += 1
         passes_left()
+        self.parts = 0
         self.touched += ascent.touched
         self.b[which] = ascent.alpha
         self.side.load(self.b, self.v)

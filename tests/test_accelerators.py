@@ -420,3 +420,23 @@ def test_a_certificate_is_not_put_off_where_little_is_left():
     assert not schedule.due(5, 5, 0.5, 1.0)
     assert schedule.due(5, 5, 0.05, 1.0)
     assert not schedule.due(5, 5, 0.0, 0.0)
+
+
+def test_a_mean_that_is_past_is_not_certified(monkeypatch):
+    """Where a run ends after steps along faces, w is where these have led."""
+    ended = []
+    ascend = proxsdca._loop.Run._ascend_faces
+
+    def last(run):
+        ascend(run)
+        run.status = proxsdca.Status.STOPPED
+        ended.append(run)
+
+    monkeypatch.setattr(proxsdca._loop.Run, "_ascend_faces", last)
+    case = make("hinge", n=300, d=700, density=0.3, seed=1, lam=1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        r = case.solve(tol=1e-9)
+    assert ended
+    X = np.asarray(case.X.todense() if sparse.issparse(case.X) else case.X, float)
+    np.testing.assert_allclose(r.w, X.T @ r.alpha / (1e-4 * 300), rtol=1e-9)
