@@ -132,7 +132,8 @@ def solve(
         about sqrt(n) neighbours in random order, sixteen of them shuffled together, so that reads
         stay near one another.
     output : {"last", "average", "random", "best"}
-        What is returned, and certified: the last iterate; the averages of the iterates w and alpha
+        What is returned, and certified: the last iterate (but for w where it is a mean, see
+        `solver`); the averages of the iterates w and alpha
         from step T0 on; a random one of them; or the w of the lowest certified primal with the
         alpha of the highest certified dual.
     T0 : int, optional
