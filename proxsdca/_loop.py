@@ -23,7 +23,7 @@ from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
 from ._result import HISTORY, Check, NumericalError, Status
-from ._shrinking import FEW, FIRST, MOST_PASSES, MOST_VISITS, Shrinking
+from ._shrinking import FEW, FEWEST, FIRST, MOST_PASSES, MOST_VISITS, Shrinking
 from ._shrinking import NEAR as NEARLY
 from ._side import Core, Side
 from ._working_sets import LEAST as LEAST_SETS
@@ -455,7 +455,7 @@ class Run:
             if self.shrinking is not None:
                 if not self._shrunk(self.shrinking):
                     return False
-                if self._solved(self.shrinking):
+                if self._solved(self.shrinking) or self._ascend_few(self.shrinking):
                     return True
             if self.mean is not None:
                 self.mean[:], self.parts = 0, 0
@@ -508,6 +508,18 @@ class Run:
         near = 0 < left <= NEARLY * level and self.schedule.every is None
         if near and self.schedule.due(self.epochs, self.epochs, left, level):
             self._certify(left)
+        return self.status is not None
+
+    def _ascend_few(self, shrinking: Shrinking) -> bool:
+        """After passes that were not enough over few rows: Newton's method on these, which costs
+        less than an epoch of all; says whether the run is over."""
+        side, plan = self.side, self.plan
+        kinked = side.second_order == "all" and self.problem.loss.gamma == 0
+        asked = plan.target.level(1.0) > 0 and "newton" in plan.solvers
+        if shrinking.slow and kinked and asked:
+            rows = shrinking.moving(self.active)
+            if 0 < len(rows) <= FEWEST * self.problem.n and plan.max_epochs - self.epochs > LEAST:
+                self._ascend_part(rows)
         return self.status is not None
 
     def _use(self, name: str) -> None:

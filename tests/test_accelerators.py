@@ -440,3 +440,22 @@ def test_a_mean_that_is_past_is_not_certified(monkeypatch):
     assert ended
     X = np.asarray(case.X.todense() if sparse.issparse(case.X) else case.X, float)
     np.testing.assert_allclose(r.w, X.T @ r.alpha / (1e-4 * 300), rtol=1e-9)
+
+
+def test_few_rows_that_are_slow_are_solved_by_newton(monkeypatch):
+    """Between two epochs, where passes over them have not been enough."""
+    seen = []
+    ascend = proxsdca._loop.Run._ascend_part
+
+    def noted(run, which):
+        seen.append((run.shrinking.slow, len(which) / run.problem.n))
+        ascend(run, which)
+
+    monkeypatch.setattr(proxsdca._loop.Run, "_ascend_part", noted)
+    case = make("hinge", n=4000, d=40, density=0.3, seed=2, lam=1e-3)
+    r = case.solve(tol=1e-7)
+    assert r.converged
+    assert "newton" in r.solver
+    assert seen
+    assert all(slow and part <= 0.1 for slow, part in seen)
+    assert r.epochs < case.solve(tol=1e-7, solver=["shrinking", "averaging"]).epochs
