@@ -289,8 +289,16 @@ class Run:
 
     def _set_up(self) -> None:
         plan, side = self.plan, self.side
-        self.curvature = side.curvature()
-        self.active = side.settle(self.b, self.curvature)
+        near = _resident.keeper() is None  # copies of columns are for data in memory
+        if near and "working_sets" in plan.solvers and plan.max_epochs >= LEAST_SETS:
+            self.sets = side.working_sets()
+        self.measured = self.sets is None or self.warm  # sets rarely need the norms of all columns
+        if self.measured:
+            self.curvature = side.curvature()
+            self.active = side.settle(self.b, self.curvature)
+        else:
+            self.curvature = np.zeros(self.problem.visits)
+            self.active = np.ones(self.problem.visits, bool)
         if self.warm or side.certifies_first:
             side.load(self.b, self.v)
             self.touched += side.load_cost * self.problem.nnz
@@ -310,9 +318,6 @@ class Run:
         self.state = _output.State(side, core, self.b, self.v, zeros(len(self.v)))
         self.output = _output.make(plan.output, self.state, T0, plan.stream)
         self._new_order()
-        near = _resident.keeper() is None  # copies of columns are for data in memory
-        if near and "working_sets" in plan.solvers and plan.max_epochs >= LEAST_SETS:
-            self.sets = side.working_sets()
         limited = plan.max_epochs <= SHORT or plan.max_seconds is not None
         self.schedule = Schedule(
             limited,
@@ -367,6 +372,7 @@ class Run:
             "output": self.output.saved(),
             "sets": None if self.sets is None else self.sets.state(),
             "active": self.active,
+            "measured": self.measured,
             "order": self.order.state(),
             "stream": self.plan.stream.state(),
         }
@@ -408,6 +414,7 @@ class Run:
         else:
             self.sets = None
         overwrite(self.active, saved["active"])
+        self.measured = bool(saved["measured"])
         self._new_order()
         self.order.restore(saved["order"])
         self.plan.stream.restore(saved["stream"])
@@ -722,20 +729,34 @@ class Run:
         primal, gap = sets.look(self.b, self.v, target.level)
         level = target.level(primal)
         self.progress.estimate(self.epochs, gap, level, self._seconds())
-        near = gap <= max(sets.near * level, 1e-15 * abs(primal))
-        if not near:
-            sets.descend(self.b, self.v, self.active, level, self.plan.stream, go_on)
+
+        def near(gap: float) -> bool:
+            primal = sets.objective / self.problem.n
+            return gap <= max(sets.near * target.level(primal), 1e-15 * abs(primal))
+
+        if not near(gap):
+            gap = sets.descend(self.b, self.v, self.active, level, self.plan.stream, go_on)
             self.steps += 1
         self.problem.raise_failure()
         self.touched += sets.touched - begun
         self.epochs = -(-sets.touched // nnz)
-        if near or sets.stuck or self.plan.certify_every is not None:
+        if near(gap) or sets.stuck or self.plan.certify_every is not None:
             self.state.core.reset()
             self._certify(gap)
-            if near:
+            if near(gap):
                 sets.missed()
         if sets.stuck or self.last_epoch is not None:
             self.sets = None
+            self._measure()
+
+    def _measure(self) -> None:
+        """Learn the norms of all columns, where that was put off."""
+        if not self.measured:
+            self.measured = True
+            self.curvature = self.side.curvature()
+            self.active &= self.side.settle(self.b, self.curvature)
+            self.state.core = self._core()
+            self._new_order()
 
     def _sweep(self, visits: np.ndarray, whole: bool = True) -> bool:
         """One epoch, or a pass over fewer rows; False where time ran out inside it."""
@@ -851,6 +872,7 @@ class Run:
         side = self.side
         kept = None
         if "screening" in self.plan.solvers:
+            self._measure()
             kept = side.screen(self.b, self.curvature, found, self.room)
         if kept is not None and (kept < self.active).any():
             self._use("screening")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 FIRST = 64  # columns, of the first set; later ones have
 GROWTH = 4  # times as many as w has numbers that are not 0, and these
+NEARLY = 0.05  # of its threshold a column may lack to be taken: it may soon violate
 MOST = 512  # columns; of more the matrix is too large
 PRODUCTS = 50.0  # for the matrix, for each entry of the set; more, and epochs are faster
 STEPS = 20  # of Newton's method on one set, at the most ...
@@ -39,11 +40,12 @@ SHARE_OF_ALL = 0.03  # ... where all that violate are in it ...
 SHARE_OF_KEPT = 1e-3  # ... and where these had been in it before
 ROUGH, SWEEPS = 0.1, 10  # of what a sweep lowered the model by at first; sweeps at the most
 ROWS = 10.0  # for H, for each of its columns, at the least ...
-WORK = 0.12  # ... or those that take so many products for each entry of the set ...
+WORK = 0.5  # ... or those that take so many products for each entry of the set ...
 FINER = 4.0  # ... and times as many where it was not good enough
 SMALL = 1e-11  # of P: what further steps make of it is hardly seen, and they must be good
 UNSEEN = 1e-13  # of P: in steps that lower it by less, roundings count for more
-TRUST = 0.1  # in H, while P falls as the model does but for this part
+TRUST = 0.5  # in H, while P falls as the model does but for this part ...
+FEW_LEFT = 6.0  # ... and so many more steps like the last one are enough
 HALVINGS = 60  # of a step
 LEFT = 1e-3  # of the violations may be left by a step ...
 LEFT_RIDGE = 1e-6  # ... and with l2, whose gap they make larger the smaller l2 is
@@ -119,14 +121,14 @@ class WorkingSets:
             self.offset is not None,
         )  # fmt: skip
         u = np.zeros(problem.length)
-        z = np.zeros(some.n) if self.offset is None else -target
+        margins = np.zeros(some.n) if self.offset is None else -target
         begun = self.products
         for _ in range(PATIENCE):
-            primal, gap = few.look(u, z, lambda primal: SAMPLE_GAP * abs(primal))
+            primal, gap = few.look(u, margins, lambda primal: SAMPLE_GAP * abs(primal))
             level = SAMPLE_GAP * abs(primal)
             if gap <= level or few.stuck or not go_on():
                 break
-            few.descend(u, z, active, level, stream, go_on)
+            few.descend(u, margins, active, level, stream, go_on)
             self.products = begun + few.touched  # which go_on looks at
         self.products = begun + few.touched
         w[:] = u
@@ -177,8 +179,11 @@ class WorkingSets:
         level: float,
         stream: Stream,
         go_on: Callable[[], bool],
-    ) -> None:
-        """One round, after a look: choose a set of what is active, and descend P along it."""
+    ) -> float:
+        """One round, after a look: choose a set of what is active, and descend P along it.
+
+        Returns about the gap that is left, infinity where it takes a look to tell.
+        """
         core, n = self.core, self.problem.n
         assert self.loss is not None
         self.products += self.problem.storage.nnz
@@ -186,8 +191,9 @@ class WorkingSets:
         places = self._take(self._chosen(w, active))
         quadratic = isinstance(self.problem.loss, Squared)
         share = SHARE if not self.all else SHARE_OF_KEPT if self.chosen is before else SHARE_OF_ALL
-        enough = max(share * self.gap, INNER * level * n)
-        fallen = 0.0
+        whole = len(self.chosen) == np.count_nonzero(active)  # then there is nothing to look for
+        enough = max(0.0 if whole else share * self.gap, INNER * level * n)
+        fallen, gap = 0.0, math.inf
         u = w[places]
         value = self.loss + core.penalties(u)
         steps = (STEPS if self.all else FEW_STEPS) if self.few else 1
@@ -196,10 +202,17 @@ class WorkingSets:
             if self.few:
                 if not step:  # then the look has it
                     core.gradient = self._gradient()
+                    gap = math.inf if quadratic else self._gap_of_set(u, value, enough)
                 else:
+                    earlier, gradient = gap, core.gradient
                     core.differentiate()
-                    if self._solved(u, value, enough):
+                    gap = self._gap_of_set(u, value, enough)
+                    if gap <= enough:
                         break
+                    if not self._pays(earlier, gap, enough, value):
+                        self.trusted = False
+                    elif self.trusted and not quadratic:
+                        core.learn(moved, np.subtract(core.gradient, gradient))
                 if not self.trusted:
                     rows = max(ROWS * core.size, WORK * n / max(1.0, self.cost))
                     self.exact = core.curve(math.inf if quadratic else self.detail * rows)
@@ -228,6 +241,7 @@ class WorkingSets:
                     self.trusted, self.detail = False, math.inf
                     continue
                 break
+            moved = trial - u
             u, self.loss = trial, loss
             z[:] = at
             value -= fall
@@ -246,14 +260,25 @@ class WorkingSets:
         if self.gap < 0.5 * self.lowest:
             self.lowest, self.rounds = self.gap, 0
         self.stuck = not fallen > 1e-15 * abs(self.objective) or self.rounds >= PATIENCE
+        self.objective = value
+        return gap / n if whole and gap <= enough else math.inf
 
     def _gradient(self) -> np.ndarray:
         """That of the loss along the set, where the last look was."""
         along = self.correlations[self.chosen]
         return np.append(along, self.core.slope.sum()) if self.problem.free else along
 
-    def _solved(self, u: np.ndarray, value: float, enough: float) -> bool:
-        """Whether the gap would be so small if there were no other columns."""
+    def _pays(self, earlier: float, gap: float, enough: float, value: float) -> bool:
+        """Whether few more steps that leave as much as the last one are enough."""
+        if not 0 < gap < min(earlier, value):
+            return False
+        # the part of P that the gap is falls no faster than what alpha is too long by, which falls
+        # with the violations
+        earlier, gap, enough = (x / max(value - x, 1e-9 * value) for x in (earlier, gap, enough))
+        return math.log(gap / enough) <= FEW_LEFT * math.log(earlier / gap)
+
+    def _gap_of_set(self, u: np.ndarray, value: float, enough: float) -> float:
+        """About what the gap would be if there were no other columns; not less where it is enough."""
         gap, peak = self.core.gap(u)
         most = gap + (1 - 1 / peak) * (value - self.core.penalties(u))
         if gap <= enough < most:
@@ -261,7 +286,7 @@ class WorkingSets:
             if self.problem.free:
                 unbalanced = float(self.core.gradient[-1])
                 gap += abs(unbalanced) - u[-1] * unbalanced / peak
-        return gap <= enough
+        return float(gap)
 
     def _take(self, chosen: np.ndarray) -> np.ndarray:
         """Make a set of these columns, or keep one that has them; where in w its numbers are."""
@@ -288,7 +313,7 @@ class WorkingSets:
         over[self.threshold == 0] = np.inf
         over[~active] = -np.inf
         kept = int(np.count_nonzero(over == np.inf))
-        found = np.flatnonzero(over > 0)
+        found = np.flatnonzero(over > -NEARLY * self.threshold)
         self.all = True
         if kept > MOST // 2:  # of so many columns all are taken that matter
             return found

@@ -151,7 +151,7 @@ def check_in_high_precision(loss, reg, n, d, columns, rng):
     c = problem.evaluate(w, alpha, problem.room()).certificate
     exact = exact_gap(case, problem, w, alpha, weights)
     assert abs(mp.mpf(c.gap) - exact) <= mp.mpf(c.rounding)
-    assert c.rounding <= 1e-12 * (1 + abs(c.primal) + abs(c.dual))
+    assert c.rounding <= max(1e-12 * (1 + abs(c.primal) + abs(c.dual)), 1e-3 * c.gap)
     return float(abs(mp.mpf(c.gap) - exact) / mp.mpf(c.rounding or 1))
 
 
@@ -174,6 +174,32 @@ def test_exact_gap_of_every_regulariser(reg, columns, campaign):
         loss = losses[k % len(losses)]
         worst = max(worst, check_in_high_precision(loss, regulariser, n, d, columns, rng))
     assert worst > 1e-4  # the bound is not idle
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "poisson"])
+@pytest.mark.parametrize("shape", [(3, 1500), (1500, 3), (260, 260)])
+def test_long_sums(loss, shape, columns, campaign):
+    """Of more summands than a block of them has, plainly and, near the solution, with their errors
+    carried along."""
+    rng = np.random.default_rng([7, columns])
+    for _ in range(campaign(100)):
+        case = make(loss, n=shape[0], d=shape[1], seed=int(rng.integers(2**31)))
+        scale = float(10.0 ** rng.integers(-2, 3))
+        case.X *= scale
+        w = rng.normal(size=shape[1]) / scale / shape[1] ** 0.5
+        case.y = targets(proxsdca.losses.LOSSES[loss](), case.X @ w, rng)
+        case.keywords.update(reg="l1l2", lam=scale**2, sigma=0.01 * scale)
+        problem = case.problem(columns)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            end = case.solve(tol=1e-14, max_epochs=300)
+        start = w, zero_gap_alpha(problem.loss, shape[0], case.y, rng)
+        for point, alpha in (start, (end.w, end.alpha)):
+            c = problem.evaluate(point, alpha, problem.room()).certificate
+            exact = exact_gap(case, problem, point, alpha, None)
+            assert abs(mp.mpf(c.gap) - exact) <= mp.mpf(c.rounding)
+            assert c.rounding <= max(1e-13 * (abs(c.primal) + abs(c.dual)), 1e-3 * c.gap)
 
 
 @pytest.mark.parametrize(

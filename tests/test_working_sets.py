@@ -6,9 +6,11 @@ import pytest
 from scipy import sparse
 
 import proxsdca
+from proxsdca import _working_sets
 from proxsdca._core.columns import Penalty
 from proxsdca._core.working_set import WorkingSet
 from proxsdca._loop import Run
+from proxsdca._side import ColumnSide
 from proxsdca._validate import rows
 from proxsdca._working_sets import BITS, FIRST, MOST, WorkingSets
 
@@ -314,6 +316,67 @@ def test_the_matrix_of_a_part_of_the_rows(weighted, free, kind):
         off = (alike - H / np.outer(size, size))[np.ix_(known, known)]
         assert np.abs(off).max() < 3 / np.sqrt(most)
         assert np.linalg.eigvalsh(alike)[0] > 0
+
+
+def test_a_step_teaches_the_matrix():
+    """H p becomes what the gradient changed by, and no other sums of squares become negative."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 6)) @ (np.eye(6) + 0.5)
+    y, z = np.where(rng.random(4000) < 0.3, 1.0, -1.0), rng.normal(size=4000)
+    core = core_of(np.asfortranarray(X), y)
+    core.look(z)
+    core.choose(np.arange(6))
+    core.products()
+    core.curve(100)
+    bend = np.exp(-np.abs(z)) / (1 + np.exp(-np.abs(z))) ** 2
+    H = X.T * bend @ X
+    p = rng.normal(size=6) * (np.arange(6) != 2)
+    assert not np.allclose(core.H @ p, H @ p, rtol=1e-3)
+    core.learn(p, H @ p)
+    np.testing.assert_allclose(core.H @ p, H @ p, rtol=1e-9)
+    np.testing.assert_allclose(core.H, np.asarray(core.H).T, rtol=1e-12)
+    assert np.linalg.eigvalsh(core.H)[0] > 0
+    before = np.array(core.H)
+    core.learn(p, -H @ p)  # roundings at the end of a run: no gradient of a convex function does so
+    core.learn(np.zeros(6), np.zeros(6))
+    np.testing.assert_array_equal(core.H, before)
+
+
+def test_what_is_learnt_saves_matrices(monkeypatch):
+    X, y = data("logistic", n=6000, d=40)
+    how = {"loss": "logistic", "reg": "l1", "sigma": 1e-3, "tol": 1e-8}
+    made, curve = [], WorkingSet.curve
+
+    class Counted(WorkingSet):
+        def curve(self, most):
+            made.append(most)
+            return curve(self, most)
+
+        def learn(self, p, y):
+            if learns:
+                WorkingSet.learn(self, p, y)
+
+    monkeypatch.setattr(_working_sets, "WorkingSet", Counted)
+    counts, found = [], []
+    for learns in (True, False):
+        made.clear()
+        found.append(proxsdca.solve(X, y, side="columns", **how))
+        counts.append(len(made))
+    assert within(*found)
+    assert counts[0] < counts[1]
+
+
+def test_norms_are_put_off_until_they_are_needed(monkeypatch):
+    X, y = data("logistic")
+    asked, curvature = [], ColumnSide.curvature
+    monkeypatch.setattr(ColumnSide, "curvature", lambda s: asked.append(1) or curvature(s))
+    r = proxsdca.solve(X, y, loss="logistic", reg="l1", sigma=0.02, tol=1e-6)
+    assert (r.solver, asked) == (("working_sets",), [])
+    monkeypatch.setattr(WorkingSets, "descend", lambda s, *a: setattr(s, "stuck", True) or np.inf)
+    r = proxsdca.solve(X, y, loss="logistic", reg="l1", sigma=0.02, tol=1e-6)
+    assert r.converged
+    assert "epochs" in r.solver
+    assert asked == [1]
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", own.Expectile(0.3)], ids=str)

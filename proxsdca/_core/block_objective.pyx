@@ -126,7 +126,8 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
             worst_off = fmax(worst_off, off)
             if explicit:
                 for j in range(k):
-                    z[j] = storage.weigh(first + j, &w[0], a[j], tallies, eta, &carry[j], &size[j])
+                    z[j] = storage.weigh(first + j, &w[0], a[j], tallies, eta, &carry[j], &size[j],
+                                         False)
                 unseen += k * (storage.nnz // storage.n + 1)
                 if unseen > PATIENCE:
                     unseen = 0

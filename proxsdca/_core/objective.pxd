@@ -5,7 +5,7 @@ from libc.math cimport fabs
 from .map cimport Map
 from .rows cimport Rows
 from .signals cimport PATIENCE, poll
-from .sums cimport UNIT, Tally, rounding
+from .sums cimport UNIT, Tally, plain_rounding, rounding
 
 
 cdef extern from "<fenv.h>" nogil:
@@ -69,6 +69,18 @@ cdef inline int close_sums(double summands, double[::1] touched, double[:, ::1] 
     for j in range(touched.shape[0]):
         touched[j] = sums[j, 0] + sums[j, 1]
         sums[j, 0] = rounding(touched[j], sums[j, 2], summands) + summands * eta
+        if j % PATIENCE == 0:
+            poll()
+    return 0
+
+
+cdef inline int close_plain_sums(double[::1] touched, double[:, ::1] sums,
+                                 double eta) except -1 nogil:
+    """As `close_sums`, where sums were made plainly, and their summands counted."""
+    cdef Py_ssize_t j
+    for j in range(touched.shape[0]):
+        touched[j] = sums[j, 0]
+        sums[j, 0] = plain_rounding(sums[j, 2], sums[j, 1]) + sums[j, 1] * eta
         if j % PATIENCE == 0:
             poll()
     return 0

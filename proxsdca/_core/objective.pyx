@@ -2,8 +2,10 @@
 
 One pass over X serves both: P needs the margins X w of the w that is returned, D
 needs X^T alpha of the alpha that is returned, and nothing is taken from the loop.
-The pass is the same whether X is stored by rows or by columns.  All long sums are compensated,
-so that the bound on their rounding does not grow with n:
+The pass is the same whether X is stored by rows or by columns.  It is made plainly first, where
+a sum is off by at most u times the additions that a summand goes through, times the sum of absolute
+values.  If that is not far below the gap, all long sums are compensated, so that the bound on their
+rounding does not grow with n:
 
     |computed sum - sum| <= u |sum| + (u + 2 (k u)^2) sum of absolute values,
 
@@ -12,7 +14,7 @@ they are added up: each addition's error is known exactly, at most u times what 
 been added up by then, and the errors are added up plainly, k of them at the most.
 The values phi and phi* are off by at most EVALUATION roundings of the sizes that each loss states,
 which covers the library's functions (two roundings at most) and the few
-operations around them.  Sample weights s_i = n weight_i / sum are rounded at
+operations around them; plainly, the logistic loss is off by as many roundings of 1 more.  Sample weights s_i = n weight_i / sum are rounded at
 most four times, b = alpha_i / s_i once more: `conj_spread` and a term in v
 cover eight.
 """
@@ -30,6 +32,13 @@ from .signals cimport PATIENCE, poll
 from .step cimport term_argument
 from .sums cimport EVALUATION, UNIT, Sum, Tally, add, result, rounding
 from .term cimport BLOCK, Term
+from .wide cimport entropies, exp_each, log_each
+
+
+# Sums are made plainly first, with bounds that grow with the summands; where the bound on their
+# rounding is more than this part of the gap, they are made again. (w, alpha) alone decides that.
+# Problems with the squared loss are often solved to the last digit, and not tried plainly.
+cdef double PLAINLY = 1e-3
 
 
 # The losses that certificates call statically, any other one virtually. No summands of their phi
@@ -134,8 +143,15 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
     cdef fenv_t environment
     feholdexcept(&environment)      # the flags are read here, and must not show outside
     try:
-        found = _evaluate(term, storage, by_columns, map, target, weight, w, alpha, touched,
-                          sums, visited, lam, rescale, beta, slack, eta)
+        good = False
+        if not isinstance(term, Squared):
+            found = _evaluate(term, storage, by_columns, map, target, weight, w, alpha, touched,
+                              sums, visited, lam, rescale, beta, slack, eta, True)
+            primal, dual, error_primal, error_dual = found[:4]
+            good = error_primal + error_dual <= PLAINLY * (primal - dual)
+        if not good:
+            found = _evaluate(term, storage, by_columns, map, target, weight, w, alpha, touched,
+                              sums, visited, lam, rescale, beta, slack, eta, False)
         return *found, fetestexcept(FE_UNDERFLOW) != 0
     finally:
         fesetenv(&environment)
@@ -145,18 +161,18 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
                      const double[::1] target, const double[::1] weight, const double[::1] w,
                      const double[::1] alpha, double[::1] touched, double[:, ::1] sums,
                      double[:, ::1] visited, double lam, bint rescale, double beta, double slack,
-                     double eta):
+                     double eta, bint plainly):
     cdef double c = 1
     cdef Py_ssize_t n = target.shape[0], d = w.shape[0], infeasible = -1, failed = -1
     cdef const double* s = &weight[0] if weight is not None else NULL
     cdef Objective o
     cdef Values z, v
     if by_columns:
-        correlate(storage, alpha, w, touched, sums, visited, eta)
+        correlate(storage, alpha, w, touched, sums, visited, eta, plainly)
         z = values_of(touched, sums)
         v = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
     else:
-        correlate(storage, w, alpha, touched, sums, visited, eta)
+        correlate(storage, w, alpha, touched, sums, visited, eta, plainly)
         z = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
         v = values_of(touched, sums)
     scale_by(v, d, 1 / (lam * n), 0 if weight is None else 8, eta)
@@ -164,7 +180,7 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
         beta = best_intercept(term, &target[0], s, z.value, n, beta, slack * n, 0)
     if beta != 0:
         add_intercept(z, n, beta)
-    o.primal = mean_loss(term, target, weight, z, eta, &o.error_primal, &failed)
+    o.primal = mean_loss(term, target, weight, z, eta, plainly, &o.error_primal, &failed)
     with nogil:
         with_g(&o, map, &w[0], d, lam, eta)
     map.bounded(o.primal, o.error_primal)
@@ -173,8 +189,8 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
         if c != 1:
             alpha = np.multiply(alpha, c)
             scale_by(v, d, c, 8, eta)
-    o.dual = -mean_conjugate(term, target, weight, alpha, 1, eta, &o.error_dual, &infeasible,
-                             &failed)
+    o.dual = -mean_conjugate(term, target, weight, alpha, 1, eta, plainly, &o.error_dual,
+                             &infeasible, &failed)
     with nogil:
         with_g_conjugate(&o, map, v, d, lam, eta)
     return (o.primal, o.dual, o.error_primal, o.error_dual, c, np.asarray(alpha), beta, infeasible,
@@ -182,7 +198,8 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
 
 
 cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, double[::1] touched,
-                   double[:, ::1] sums, double[:, ::1] visited, double eta) except -1:
+                   double[:, ::1] sums, double[:, ::1] visited, double eta,
+                   bint plainly) except -1:
     """A x into visited[0] and A^T b into touched, for the rows A of the storage.
 
     Bounds on the errors go into visited[1] and sums[:, 0], the sums of absolute values into
@@ -199,12 +216,15 @@ cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, doubl
                 visited[0, i] = visited[1, i] = visited[2, i] = 0
                 continue
             visited[0, i] = storage.weigh(i, &x[0], b[i], tallies, eta, &visited[1, i],
-                                          &visited[2, i])
+                                          &visited[2, i], plainly)
             entries += mean
             if entries > PATIENCE:
                 entries = 0
                 poll()
-        close_sums(summands_of(storage), touched, sums, eta)
+        if plainly:
+            close_plain_sums(touched, sums, eta)
+        else:
+            close_sums(summands_of(storage), touched, sums, eta)
     return 0
 
 
@@ -231,6 +251,27 @@ cdef void losses_of(Term term, Py_ssize_t count, const double* y, Values z, Py_s
     term.phi_slopes(count, y, at, out.above)
 
 
+cdef void logistic_losses_of(Py_ssize_t count, const double* y, Values z, Py_ssize_t first,
+                             LossBlock* out) noexcept nogil:
+    """log(1 + exp(-y z)), by functions that are good to four roundings: as 1 + e is rounded, to
+    EVALUATION roundings of one more than what comes out; and |phi'|."""
+    cdef double odds[BLOCK]
+    cdef double ones[BLOCK]
+    cdef double t
+    cdef Py_ssize_t k
+    for k in range(count):
+        odds[k] = -fabs(z.value[first + k])
+    exp_each(odds, odds, count)
+    for k in range(count):
+        ones[k] = 1 + odds[k]
+    log_each(ones, out.value, count)
+    for k in range(count):
+        t = y[k] * z.value[first + k]
+        out.value[k] += 0.0 if t > 0 else -t
+        out.size[k] = 1 + out.value[k]
+        out.above[k] = (odds[k] if t > 0 else 1.0) / ones[k]
+
+
 cdef struct ConjugateBlock:
     double argument[BLOCK]      # b, as `term_argument` has it
     double value[BLOCK]
@@ -251,13 +292,28 @@ cdef void conjugates_of(Term term, Py_ssize_t count, const double* y, const doub
     term.conj_sizes(count, y, at, out.size)
 
 
+cdef void entropies_of(Term term, Py_ssize_t count, const double* y, const double* alpha,
+                       const double* s, double c, ConjugateBlock* out) noexcept nogil:
+    """phi* of the logistic loss, likewise."""
+    cdef double at[BLOCK]
+    cdef Py_ssize_t k
+    for k in range(count):
+        out.argument[k] = c * alpha[k]
+        if s != NULL:
+            out.argument[k] = term_argument(term, y[k], c * alpha[k], s[k]) if s[k] != 0 else 0.0
+        at[k] = -out.argument[k]
+    entropies(count, y, at, out.value)
+    for k in range(count):
+        out.size[k] = 1 + fabs(out.value[k])
+
+
 cdef inline bint within(Term term, double y, double b) noexcept nogil:
     """Whether b is in the domain of phi*(-b)."""
     return term.lower(y) <= b <= term.upper(y)
 
 
 cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1] weight, Values z,
-                      double eta, double* error, Py_ssize_t* failed) except? -1:
+                      double eta, bint plainly, double* error, Py_ssize_t* failed) except? -1:
     """1/n sum_i s_i phi(z_i), and a bound on its error."""
     cdef Py_ssize_t i, n = target.shape[0]
     cdef Sum losses = Sum(0, 0, 0, 0)
@@ -269,6 +325,9 @@ cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1]
             if SomeTerm is Term:
                 if i % BLOCK == 0:
                     losses_of(term, min(n - i, BLOCK), &target[i], z, i, &losses_at)
+            elif SomeTerm is Logistic:
+                if plainly and i % BLOCK == 0:
+                    logistic_losses_of(min(n - i, BLOCK), &target[i], z, i, &losses_at)
             if weight is not None:
                 s = weight[i]
                 if s == 0:
@@ -279,8 +338,13 @@ cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1]
                 k = i % BLOCK
                 loss, size = losses_at.value[k], losses_at.size[k]
                 slope = fmax(fabs(losses_at.below[k]), fabs(losses_at.above[k]))
-            elif SomeTerm is Logistic:  # |phi'| moves by a factor of exp(off) at the most
-                loss = size = term.response(y, m, &slope)
+            elif SomeTerm is Logistic:
+                if plainly:
+                    k = i % BLOCK
+                    loss, size, slope = losses_at.value[k], losses_at.size[k], losses_at.above[k]
+                else:
+                    loss = size = term.response(y, m, &slope)
+                # |phi'| moves by a factor of exp(off) at the most
                 slope = fabs(slope) * (1 + 2 * off) if off < 1 else 1
             else:
                 slope = fmax(fabs(term.phi_slope(y, m - off)), fabs(term.phi_slope(y, m + off)))
@@ -300,8 +364,8 @@ cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1]
 
 
 cdef double conjugate_mean(SomeTerm term, const double[::1] target, const double[::1] weight,
-                           const double[::1] alpha, double c, double eta, double* error,
-                           Py_ssize_t* infeasible, Py_ssize_t* failed) except? -1:
+                           const double[::1] alpha, double c, double eta, bint plainly,
+                           double* error, Py_ssize_t* infeasible, Py_ssize_t* failed) except? -1:
     """1/n sum_i s_i phi*(-c alpha_i / s_i), a bound on its error (but for the rounding of c), and
     the first row where it is infinite."""
     cdef Py_ssize_t i, n = target.shape[0]
@@ -316,12 +380,20 @@ cdef double conjugate_mean(SomeTerm term, const double[::1] target, const double
                 if i % BLOCK == 0:
                     conjugates_of(term, min(n - i, BLOCK), &target[i], &alpha[i],
                                   &weight[i] if weight is not None else NULL, c, &at)
+            elif SomeTerm is Logistic:
+                if plainly and i % BLOCK == 0:
+                    entropies_of(term, min(n - i, BLOCK), &target[i], &alpha[i],
+                                 &weight[i] if weight is not None else NULL, c, &at)
             if weight is not None:
                 s = weight[i]
                 if s == 0:
                     continue
             y = target[i]
             if SomeTerm is Term:
+                k = i % BLOCK
+                b, conjugate, size = at.argument[k], at.value[k], at.size[k]
+                outside = not within(term, y, b)
+            elif SomeTerm is Logistic and plainly:
                 k = i % BLOCK
                 b, conjugate, size = at.argument[k], at.value[k], at.size[k]
                 outside = not within(term, y, b)
@@ -355,29 +427,30 @@ cdef double conjugate_mean(SomeTerm term, const double[::1] target, const double
 
 
 cdef double mean_loss(Term term, const double[::1] target, const double[::1] weight, Values z,
-                      double eta, double* error, Py_ssize_t* failed) except? -1:
+                      double eta, bint plainly, double* error, Py_ssize_t* failed) except? -1:
     if isinstance(term, Hinge):
-        return loss_mean(<Hinge>term, target, weight, z, eta, error, failed)
+        return loss_mean(<Hinge>term, target, weight, z, eta, plainly, error, failed)
     if isinstance(term, Logistic):
-        return loss_mean(<Logistic>term, target, weight, z, eta, error, failed)
+        return loss_mean(<Logistic>term, target, weight, z, eta, plainly, error, failed)
     if isinstance(term, Squared):
-        return loss_mean(<Squared>term, target, weight, z, eta, error, failed)
-    return loss_mean(term, target, weight, z, eta, error, failed)
+        return loss_mean(<Squared>term, target, weight, z, eta, plainly, error, failed)
+    return loss_mean(term, target, weight, z, eta, plainly, error, failed)
 
 
 cdef double mean_conjugate(Term term, const double[::1] target, const double[::1] weight,
-                           const double[::1] alpha, double c, double eta, double* error,
-                           Py_ssize_t* infeasible, Py_ssize_t* failed) except? -1:
+                           const double[::1] alpha, double c, double eta, bint plainly,
+                           double* error, Py_ssize_t* infeasible, Py_ssize_t* failed) except? -1:
     if isinstance(term, Hinge):
-        return conjugate_mean(<Hinge>term, target, weight, alpha, c, eta, error, infeasible,
-                              failed)
+        return conjugate_mean(<Hinge>term, target, weight, alpha, c, eta, plainly, error,
+                              infeasible, failed)
     if isinstance(term, Logistic):
-        return conjugate_mean(<Logistic>term, target, weight, alpha, c, eta, error, infeasible,
-                              failed)
+        return conjugate_mean(<Logistic>term, target, weight, alpha, c, eta, plainly, error,
+                              infeasible, failed)
     if isinstance(term, Squared):
-        return conjugate_mean(<Squared>term, target, weight, alpha, c, eta, error, infeasible,
-                              failed)
-    return conjugate_mean(term, target, weight, alpha, c, eta, error, infeasible, failed)
+        return conjugate_mean(<Squared>term, target, weight, alpha, c, eta, plainly, error,
+                              infeasible, failed)
+    return conjugate_mean(term, target, weight, alpha, c, eta, plainly, error, infeasible,
+                          failed)
 
 
 cdef double best_scale(Term term, const double[::1] target, const double[::1] weight,
@@ -394,9 +467,10 @@ cdef double best_scale(Term term, const double[::1] target, const double[::1] we
     kink = map.sigma / peak if peak > map.sigma else 1.0
     if kink > 0.9:      # near the solution, where alpha is as long as it should be
         return kink
-    half = -mean_conjugate(term, target, weight, alpha, 0.5 * kink, 0, &ignored, &nowhere,
-                           &failed)
-    whole = -mean_conjugate(term, target, weight, alpha, kink, 0, &ignored, &nowhere, &failed)
+    half = -mean_conjugate(term, target, weight, alpha, 0.5 * kink, 0, True, &ignored,
+                           &nowhere, &failed)
+    whole = -mean_conjugate(term, target, weight, alpha, kink, 0, True, &ignored, &nowhere,
+                            &failed)
     if not 4 * half > 3 * whole:        # the parabola's slope at c is 3 whole - 4 half, times 1 / c
         return kink
     return kink * fmin(fmax((4 * half - whole) / (8 * half - 4 * whole), 1e-3), 1)

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from .map cimport Map
 from .regs cimport L1L2Map, L2Map, WeightedL1L2Map
 from .signals cimport PATIENCE, poll
-from .sums cimport Tally, rounding, tally
+from .sums cimport Tally, plain_rounding, rounding, tally
 from .words cimport multiply_high
 
 cdef extern from *:
@@ -54,7 +55,7 @@ cdef class Rows:
         return 0
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      double* off, double* size, bint plainly) noexcept nogil:
         return 0
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -321,13 +322,50 @@ cdef inline double weigh_row(AnyRows rows, Py_ssize_t i, const double* x, double
     return z
 
 
+cdef inline double weigh_row_plainly(AnyRows rows, Py_ssize_t i, const double* x, double a,
+                                     Tally* sums, double eta, double* off,
+                                     double* size) noexcept nogil:
+    """As `weigh_row`, without the errors of additions, which are bounded by how many there are."""
+    cdef Py_ssize_t first, count = span(rows, i, &first), k = 0, stop, j
+    cdef double z = 0, total = 0, p0, p1, p2, p3, s0, s1, s2, s3, t0, t1, t2, t3
+    while k < count:
+        stop = min(k + BLOCK, count)
+        s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0
+        while k + 4 <= stop:
+            p0 = value(rows, first, k) * x[column(rows, first, k)]
+            p1 = value(rows, first, k + 1) * x[column(rows, first, k + 1)]
+            p2 = value(rows, first, k + 2) * x[column(rows, first, k + 2)]
+            p3 = value(rows, first, k + 3) * x[column(rows, first, k + 3)]
+            s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
+            t0, t1, t2, t3 = t0 + fabs(p0), t1 + fabs(p1), t2 + fabs(p2), t3 + fabs(p3)
+            k += 4
+        while k < stop:
+            p0 = value(rows, first, k) * x[column(rows, first, k)]
+            s0, t0 = s0 + p0, t0 + fabs(p0)
+            k += 1
+        z += (s0 + s1) + (s2 + s3)
+        total += (t0 + t1) + (t2 + t3)
+    if a != 0:
+        for k in range(count):
+            j, p0 = column(rows, first, k), value(rows, first, k) * a
+            sums[j].total += p0
+            sums[j].size += fabs(p0)
+            sums[j].carry += 1
+    size[0] = total
+    # a summand goes through BLOCK / 4 + 5 additions in its block, and those of the blocks after it
+    off[0] = plain_rounding(total, min(count, BLOCK / 4 + 5) + count // BLOCK) + count * eta
+    return z
+
+
 cdef class CSR32i32(Rows):
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t k, Py_ssize_t* columns,
                          double* values) noexcept nogil:
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      double* off, double* size, bint plainly) noexcept nogil:
+        if plainly:
+            return weigh_row_plainly(self, i, x, a, sums, eta, off, size)
         return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -343,7 +381,9 @@ cdef class CSR64i32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      double* off, double* size, bint plainly) noexcept nogil:
+        if plainly:
+            return weigh_row_plainly(self, i, x, a, sums, eta, off, size)
         return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -359,7 +399,9 @@ cdef class CSR32i64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      double* off, double* size, bint plainly) noexcept nogil:
+        if plainly:
+            return weigh_row_plainly(self, i, x, a, sums, eta, off, size)
         return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -375,7 +417,9 @@ cdef class CSR64i64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      double* off, double* size, bint plainly) noexcept nogil:
+        if plainly:
+            return weigh_row_plainly(self, i, x, a, sums, eta, off, size)
         return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -391,7 +435,9 @@ cdef class Dense32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      double* off, double* size, bint plainly) noexcept nogil:
+        if plainly:
+            return weigh_row_plainly(self, i, x, a, sums, eta, off, size)
         return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -407,7 +453,9 @@ cdef class Dense64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      double* off, double* size, bint plainly) noexcept nogil:
+        if plainly:
+            return weigh_row_plainly(self, i, x, a, sums, eta, off, size)
         return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -423,7 +471,9 @@ cdef class Strided32(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      double* off, double* size, bint plainly) noexcept nogil:
+        if plainly:
+            return weigh_row_plainly(self, i, x, a, sums, eta, off, size)
         return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:
@@ -439,7 +489,9 @@ cdef class Strided64(Rows):
         return read_block(self, i, k, columns, values)
 
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
-                      double* off, double* size) noexcept nogil:
+                      double* off, double* size, bint plainly) noexcept nogil:
+        if plainly:
+            return weigh_row_plainly(self, i, x, a, sums, eta, off, size)
         return weigh_row(self, i, x, a, sums, eta, off, size)
 
     cdef int multiply(self, const double* x, double* out, bint transposed) except -1:

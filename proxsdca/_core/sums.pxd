@@ -40,6 +40,12 @@ cdef inline double rounding(double value, double size, double count) noexcept no
     return UNIT * fabs(value) + (UNIT + 2 * nu * nu) * size
 
 
+cdef inline double plain_rounding(double size, double additions) noexcept nogil:
+    """A bound on the error of a sum of rounded products each of which goes through at most so many
+    additions; a hundredth more covers the rounding of `size` and terms of second order."""
+    return 1.01 * (additions + 1) * UNIT * size
+
+
 # Many sums at a time, whose summands are counted elsewhere.
 
 cdef struct Tally:

@@ -3,10 +3,12 @@
 # are added up only in an order that is written down, and no product is fused with a sum, so that
 # the bits are the same everywhere.
 #
-# exp and log are good to about two units in the last place: for steps, which need no more, and not
-# for certificates, whose bounds are derived for the functions of libm.
+# exp and log are good to about two units in the last place: for steps, which need no more. Bounds of
+# certificates are derived for the functions of libm, but where they say that they are for these.
 
 from libc.stdint cimport int32_t, int64_t
+
+from .term cimport BLOCK
 
 cdef extern from *:
     """
@@ -605,3 +607,20 @@ cdef extern from *:
     void tally_out "proxsdca_tally_out"(
         const double* x, const Py_ssize_t* columns, Py_ssize_t count, const double* a,
         Py_ssize_t k, double* sums) noexcept nogil
+
+
+cdef inline void entropies(Py_ssize_t n, const double* y, const double* a,
+                           double* out) noexcept nogil:
+    """phi*(a) of the logistic loss, of n <= BLOCK numbers in its domain."""
+    cdef double logs[BLOCK]
+    cdef double others[BLOCK]
+    cdef Py_ssize_t k
+    for k in range(n):
+        others[k] = 1 + y[k] * a[k]
+        others[k] = others[k] if others[k] > 1e-300 else 1e-300
+        logs[k] = -y[k] * a[k]
+        logs[k] = logs[k] if logs[k] > 1e-300 else 1e-300
+    log_each(logs, logs, n)
+    log_each(others, others, n)
+    for k in range(n):
+        out[k] = (1 + y[k] * a[k]) * others[k] - y[k] * a[k] * logs[k]

@@ -31,7 +31,7 @@ from .rows import csr_rows
 from .signals cimport PATIENCE, poll
 from .term cimport BLOCK as LOSSES
 from .term cimport Term
-from .wide cimport add_each, exp_each, log_each
+from .wide cimport add_each, entropies, exp_each, log_each
 
 
 cdef extern from *:
@@ -240,6 +240,25 @@ cdef class WorkingSet:
             for k in range(j):
                 H[k * size + j] = H[j * size + k]
         return least == 0
+
+    def learn(self, const double[::1] p, const double[::1] y):
+        """Let H p = y, the change of the gradient along a step p (the update of Broyden, Fletcher,
+        Goldfarb and Shanno)."""
+        cdef Py_ssize_t size = self.size, j, k
+        cdef double[::1] Hp = np.zeros(size)
+        cdef double modelled = 0, actual = 0
+        cdef double* H = &self.H[0, 0]
+        for j in range(size):
+            if p[j] != 0:
+                add_each(p[j], H + j * size, &Hp[0], size)
+        for j in range(size):
+            modelled += p[j] * Hp[j]
+            actual += p[j] * y[j]
+        if not (modelled > 0 and actual > 0.01 * modelled):
+            return
+        for j in range(size):
+            add_each(y[j] / actual, &y[0], H + j * size, size)
+            add_each(-Hp[j] / modelled, &Hp[0], H + j * size, size)
 
     cdef Py_ssize_t choose_rows(self, double least, double* mass) except -1:
         """Those of the block that H is made of, their weights, and where their entries go: all, if
@@ -772,19 +791,3 @@ cdef double look_at(WorkingSet model, SomeTerm term, const double[::1] z) except
                     total += losses[k]
             i += count
     return total
-
-
-cdef void entropies(Py_ssize_t n, const double* y, const double* a, double* out) noexcept nogil:
-    """phi* of the logistic loss, for steps."""
-    cdef double logs[LOSSES]
-    cdef double others[LOSSES]
-    cdef Py_ssize_t k
-    for k in range(n):
-        others[k] = 1 + y[k] * a[k]
-        others[k] = others[k] if others[k] > 1e-300 else 1e-300
-        logs[k] = -y[k] * a[k]
-        logs[k] = logs[k] if logs[k] > 1e-300 else 1e-300
-    log_each(logs, logs, n)
-    log_each(others, others, n)
-    for k in range(n):
-        out[k] = (1 + y[k] * a[k]) * others[k] - y[k] * a[k] * logs[k]
