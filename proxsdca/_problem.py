@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -219,7 +221,9 @@ class Problem:
         map = self.reg.map(lam, sigma, *self.shape)
         if isinstance(map, L1Map):
             map.below = self.below
-        return replace(self, lam=lam, sigma=sigma, map=map)
+        found = copy(self)
+        vars(found).update(lam=lam, sigma=sigma, map=map)  # as `replace`, which takes much longer
+        return found
 
     @property
     def n(self) -> int:
@@ -446,7 +450,7 @@ class Problem:
 
     def check_finite(self, certificate: Certificate) -> Certificate:
         """Refuse a certificate that says nothing, because a number overflowed."""
-        if np.isfinite(certificate).all():
+        if all(map(math.isfinite, certificate)):
             return certificate
         if self.map.foreign and certificate.primal == np.inf:
             raise ValueError(

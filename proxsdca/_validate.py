@@ -27,6 +27,7 @@ from ._core.checks import (
     first_nonfinite_2d,
     first_outside,
     strictly_increasing,
+    two_values,
 )
 from ._core.compiled_loss import CompiledLoss
 from ._core.notes import note
@@ -314,6 +315,10 @@ def targets(y: Any, n: int, loss: Loss) -> tuple[NDArray[np.float64], Array | No
         The two labels in order, None if the loss is one for regression.
     """
     if loss.classification:
+        if type(y) is np.ndarray and y.shape == (n,) and y.dtype == np.float64:
+            signs = np.empty(n)
+            if found := two_values(np.require(y, requirements=["C", "A"]), signs):
+                return signs, np.array(found)
         labels = _labels(y, n)
         classes = _two_classes(labels, loss)
         return np.where(labels == classes[1], 1.0, -1.0), classes
@@ -928,8 +933,8 @@ def nonnegative(name: str, value: Any) -> float:
 
 
 def _number(name: str, value: Any, relation: str) -> float:
-    if type(value) is float and 0 < value < math.inf:
-        return value
+    if type(value) is float and (0 < value < math.inf or (value == 0 and relation == ">=")):
+        return abs(value)  # no -0.0
     needed = f"a finite number {relation} 0 is needed"
     if type(value) is np.ndarray and value.size == 1:
         value = value.item()

@@ -195,6 +195,7 @@ class WorkingSets:
         enough = max(0.0 if whole else share * self.gap, INNER * level * n)
         fallen, gap = 0.0, math.inf
         u = w[places]
+        moved = 0 * u
         value = self.loss + core.penalties(u)
         steps = (STEPS if self.all else FEW_STEPS) if self.few else 1
         for step in range(steps):
@@ -236,7 +237,7 @@ class WorkingSets:
                     break
                 t *= 0.5
             else:
-                self.loss = None
+                self.loss, moved = None, 0 * u
                 if self.trusted or not self.exact:
                     self.trusted, self.detail = False, math.inf
                     continue
@@ -278,7 +279,7 @@ class WorkingSets:
         return math.log(gap / enough) <= FEW_LEFT * math.log(earlier / gap)
 
     def _gap_of_set(self, u: np.ndarray, value: float, enough: float) -> float:
-        """About what the gap would be if there were no other columns; not less where it is enough."""
+        """About what the gap would be if there were no other columns, and no less once enough."""
         gap, peak = self.core.gap(u)
         most = gap + (1 - 1 / peak) * (value - self.core.penalties(u))
         if gap <= enough < most:

@@ -979,3 +979,27 @@ def test_fingerprints_tell_of_any_change():
             signs[i] ^= np.uint64(1 << 63)
     assert len(seen) == X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + len(signs)
     assert validate.rows(X).fingerprint() == before
+
+
+@pytest.mark.parametrize("make", [np.array, lambda y: np.repeat(y, 2)[::2], list, np.float32])
+def test_two_labels_of_any_kind_of_array(make):
+    y = make([3.0, -1.0, 3.0, 3.0])
+    signs, classes = validate.targets(y, 4, Loss("hinge", True))
+    np.testing.assert_array_equal(signs, [1, -1, 1, 1])
+    np.testing.assert_array_equal(classes, [-1, 3])
+    assert signs is not y
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0, np.nan, -1.0], r"y\[1\] = nan"),
+        ([np.nan, np.nan, np.nan], r"y\[0\] = nan"),
+        ([1.0, 1.0, 1.0], "only the class 1"),
+        ([1.0, 2.0, 3.0], "holds 3 classes"),
+        ([1.0, 2.0], r"shape \(2,\)"),
+    ],
+)
+def test_labels_that_are_not_two(y, message):
+    with pytest.raises(ValueError, match=message):
+        validate.targets(np.array(y), 3, Loss("hinge", True))

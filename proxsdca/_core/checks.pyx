@@ -145,3 +145,22 @@ def strictly_increasing(const integer[::1] indptr, const integer[::1] indices):
             if 0 < k < nnz and indptr[i - 1] < k:
                 drops -= indices[k] <= indices[k - 1]
     return drops == 0
+
+
+def two_values(const double[::1] x, double[::1] signs):
+    """Return the lower and the higher value of a vector that has just two, and write -1 and +1 for
+    them; None where it has not, and nothing of what was written means anything."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    cdef double low, high
+    cdef int others = 0
+    if not n:
+        return None
+    low = high = x[0]
+    with nogil:
+        for i in range(n):
+            low = x[i] if x[i] < low else low
+            high = x[i] if x[i] > high else high
+        for i in range(n):
+            others |= (x[i] != low) & (x[i] != high)    # as a NaN is
+            signs[i] = 1.0 if x[i] == high else -1.0
+    return None if others or low == high else (low, high)

@@ -13,10 +13,10 @@ where k counts the summands, each a product rounded once.  It holds in whatever 
 they are added up: each addition's error is known exactly, at most u times what has
 been added up by then, and the errors are added up plainly, k of them at the most.
 The values phi and phi* are off by at most EVALUATION roundings of the sizes that each loss states,
-which covers the library's functions (two roundings at most) and the few
-operations around them; plainly, the logistic loss is off by as many roundings of 1 more.  Sample weights s_i = n weight_i / sum are rounded at
-most four times, b = alpha_i / s_i once more: `conj_spread` and a term in v
-cover eight.
+which covers the library's functions (two roundings at most) and the few operations around them;
+plainly, those of the logistic loss are off by as many roundings of 1 more.  Sample weights
+s_i = n weight_i / sum are rounded at most four times, b = alpha_i / s_i once more: `conj_spread`
+and a term in v cover eight.
 """
 
 import numpy as np

@@ -51,8 +51,8 @@ cdef class Rows:
                          double* values) noexcept nogil
 
     # x_i^T x, with a bound on its error and the sum of absolute values; sums += a x_i: what a
-    # certificate needs of a row. eta is what an operation may lose to underflow. Plainly, `carry` is
-    # the number of summands.
+    # certificate needs of a row. eta is what an operation may lose to underflow. Plainly, `carry`
+    # counts the summands.
     cdef double weigh(self, Py_ssize_t i, const double* x, double a, Tally* sums, double eta,
                       double* off, double* size, bint plainly) noexcept nogil
     # out = X x, or out += X^T x; |x_i|_2^2 where rows are canonical

@@ -3,8 +3,8 @@
 # are added up only in an order that is written down, and no product is fused with a sum, so that
 # the bits are the same everywhere.
 #
-# exp and log are good to about two units in the last place: for steps, which need no more. Bounds of
-# certificates are derived for the functions of libm, but where they say that they are for these.
+# exp and log are good to about two units in the last place: for steps, which need no more. Bounds
+# of certificates are derived for the functions of libm, but where they say that they are for these.
 
 from libc.stdint cimport int32_t, int64_t
 

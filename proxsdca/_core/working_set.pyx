@@ -244,7 +244,7 @@ cdef class WorkingSet:
     def learn(self, const double[::1] p, const double[::1] y):
         """Let H p = y, the change of the gradient along a step p (the update of Broyden, Fletcher,
         Goldfarb and Shanno)."""
-        cdef Py_ssize_t size = self.size, j, k
+        cdef Py_ssize_t size = self.size, j
         cdef double[::1] Hp = np.zeros(size)
         cdef double modelled = 0, actual = 0
         cdef double* H = &self.H[0, 0]
