@@ -191,6 +191,7 @@ class WorkingSets:
         places = self._take(self._chosen(w, active))
         quadratic = isinstance(self.problem.loss, Squared)
         share = SHARE if not self.all else SHARE_OF_KEPT if self.chosen is before else SHARE_OF_ALL
+        assert self.chosen is not None
         whole = len(self.chosen) == np.count_nonzero(active)  # then there is nothing to look for
         enough = max(0.0 if whole else share * self.gap, INNER * level * n)
         fallen, gap = 0.0, math.inf
