@@ -292,7 +292,9 @@ class Run:
         near = _resident.keeper() is None  # copies of columns are for data in memory
         if near and "working_sets" in plan.solvers and plan.max_epochs >= LEAST_SETS:
             self.sets = side.working_sets()
-        self.measured = self.sets is None or self.warm  # sets rarely need the norms of all columns
+        # sets of columns rarely need the norms of all: for a w of 0, and without an intercept, that
+        # some are 0, or constant, does not matter
+        self.measured = self.sets is None or self.warm or bool(self.problem.free)
         if self.measured:
             self.curvature = side.curvature()
             self.active = side.settle(self.b, self.curvature)

@@ -202,7 +202,7 @@ order, seed
         for c, label in enumerate(classes):
             of_class = replace(problem, target=_against_rest(target, c))
             of_class = of_class.weighed(lam, sigma, total)
-            visited = _side.make(of_class, plan.target.eps, visited)
+            visited = _side.make(of_class, plan.target.eps, visited, True)
             start = None if warm_start is None else warm_start.start(c, classes)
             results.append(ascend(visited, plan, visited.start(start)))
             if verbose:

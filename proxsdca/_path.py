@@ -298,7 +298,7 @@ def _follow(problem: Problem, plan: Plan, values: np.ndarray, over_lam: bool) ->
     side, last = None, None
     for value in values.tolist():
         at = (value, problem.sigma) if over_lam else (problem.lam, value)
-        side = _side.make(problem.at(*at), plan.target.eps, side)
+        side = _side.make(problem.at(*at), plan.target.eps, side, True)
         last = ascend(side, plan, side.start(last))
         yield last
 

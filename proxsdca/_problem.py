@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 TINY = float(np.finfo(float).tiny)
+PART = 1 << 15  # rows whose margins a certificate keeps at a time
 TINIEST = 2.0**-1074  # what an operation may lose to underflow
 SIDES = ("auto", "rows", "columns")
 
@@ -283,7 +284,9 @@ class Problem:
         """Arrays for `evaluate`."""
         storage = self.storage
         free = 0 if self.by_columns else self.free
-        return Room(make(storage.d + free), make(storage.d, 3), make(3, storage.n))
+        # margins are all kept only for an intercept that is to be fitted to them
+        kept = storage.n if self.by_columns or free else min(storage.n, PART)
+        return Room(make(storage.d + free), make(storage.d, 3), make(3, kept))
 
     # A dual point, as the loop and the certificate have it: here a vector of length n.
 

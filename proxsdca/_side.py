@@ -67,7 +67,8 @@ class Side:
         self.problem = problem
         self.lam = problem.lam
         # What is learnt on the way, and serves another lam or sigma as well:
-        self.norms: np.ndarray | None = None  # |x_i|_D'^2
+        self.norms: np.ndarray | None = None  # |x_i|_D'^2, kept where it will be
+        self.reused = False
         self.correction = 1.0  # about what part of gap_estimate the gap is
 
     def state(self) -> dict[str, Any]:
@@ -80,16 +81,18 @@ class Side:
 
     def curvature(self) -> np.ndarray:
         """|x_i|_D'^2 times scale, for every coordinate that is visited."""
-        if self.norms is None:
-            self.norms = self.problem.norms_sq(self.map)
+        norms = self.problem.norms_sq(self.map) if self.norms is None else self.norms
+        place = norms if self.norms is None and not self.reused else None  # of the product
+        if self.reused:
+            self.norms = norms
         # what the steps see; 4 leaves room for the Gram matrix of an example
         room = 4.0 if self.weight is None else 4 * float(self.weight.max())
         curvature: np.ndarray
-        if room * (float(self.norms.max()) * self.scale + self.bias_scale) < math.inf:
-            curvature = self.norms * self.scale
+        if room * (float(norms.max()) * self.scale + self.bias_scale) < math.inf:
+            curvature = np.multiply(norms, self.scale, out=place)
             return curvature + self.bias_scale if self.bias_scale else curvature
         with np.errstate(over="ignore", invalid="ignore"):
-            curvature = self.norms * self.scale + self.bias_scale
+            curvature = norms * self.scale + self.bias_scale
             heavy = curvature * (4.0 if self.weight is None else 4 * self.weight)
         if not np.isfinite(heavy.max()):
             i = int(np.flatnonzero(~np.isfinite(heavy))[0])
@@ -788,8 +791,9 @@ class Reduction(RowSide):
         return True
 
 
-def make(problem: Problem, eps: float, like: Side | None = None) -> Side:
-    """The side that a problem is to be solved on, like one for another lam or sigma."""
+def make(problem: Problem, eps: float, like: Side | None = None, reused: bool = False) -> Side:
+    """The side that a problem is to be solved on, like one for another lam or sigma; `reused` says
+    whether there will be others like it."""
     side: Side
     if problem.by_columns:
         side = ColumnSide(problem)
@@ -799,6 +803,7 @@ def make(problem: Problem, eps: float, like: Side | None = None) -> Side:
         side = Reduction(problem, eps, like)
     else:
         side = RowSide(problem)
+    side.reused = reused
     if like is not None:
         side.norms, side.correction = like.norms, like.correction
         if isinstance(side, ColumnSide) and isinstance(like, ColumnSide):

@@ -272,7 +272,7 @@ class WorkingSets:
 
     def _pays(self, earlier: float, gap: float, enough: float, value: float) -> bool:
         """Whether few more steps that leave as much as the last one are enough."""
-        if not 0 < gap < min(earlier, value):
+        if not 0 < enough < gap < min(earlier, value):
             return False
         # the part of P that the gap is falls no faster than what alpha is too long by, which falls
         # with the violations

@@ -109,6 +109,7 @@ def evaluate(Rows storage, bint by_columns, Term term, Map map, const double[::1
         Overwritten: bounds on the errors of `touched`; of no use; sums of absolute values.
     visited : (3, number of rows of the storage) array
         Overwritten: z by rows, v by columns; bounds on their errors; sums of absolute values.
+        By rows, where slack is negative, fewer than there are will do, for so many at a time.
     lam : float
     rescale : bool
         Whether the dual may be that of c alpha instead, c in [0, 1], where that is larger.
@@ -164,23 +165,41 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
                      double eta, bint plainly):
     cdef double c = 1
     cdef Py_ssize_t n = target.shape[0], d = w.shape[0], infeasible = -1, failed = -1
+    cdef Py_ssize_t first = 0, some
     cdef const double* s = &weight[0] if weight is not None else NULL
     cdef Objective o
+    cdef Losses losses = Losses(Sum(0, 0, 0, 0), 0, 0, -1)
     cdef Values z, v
-    if by_columns:
-        correlate(storage, alpha, w, touched, sums, visited, eta, plainly)
-        z = values_of(touched, sums)
-        v = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
+    cdef Tally* tallies
+    cdef bint in_parts = not by_columns and slack < 0   # then margins need not be kept
+    cdef bint nothing = is_zero(w) and is_zero(alpha)
+    tallies = clear_sums(sums)
+    z = v = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
+    while first < storage.n:
+        some = min(storage.n - first, visited.shape[1])
+        correlate(storage, first, some, alpha if by_columns else w, w if by_columns else alpha,
+                  nothing, tallies, visited, eta, plainly)
+        if in_parts:
+            add_intercept(z, some, beta)
+            add_losses(term, some, &target[first], s + first if s != NULL else NULL, z, eta,
+                       plainly, &losses)
+        first += some
+    if plainly:
+        close_plain_sums(touched, sums, eta)
     else:
-        correlate(storage, w, alpha, touched, sums, visited, eta, plainly)
-        z = Values(&visited[0, 0], &visited[1, 0], &visited[2, 0], 1)
+        close_sums(summands_of(storage), touched, sums, eta)
+    if by_columns:
+        z = values_of(touched, sums)
+    else:
         v = values_of(touched, sums)
     scale_by(v, d, 1 / (lam * n), 0 if weight is None else 8, eta)
-    if slack >= 0:
-        beta = best_intercept(term, &target[0], s, z.value, n, beta, slack * n, 0)
-    if beta != 0:
+    if not in_parts:
+        if slack >= 0:
+            beta = best_intercept(term, &target[0], s, z.value, n, beta, slack * n, 0)
         add_intercept(z, n, beta)
-    o.primal = mean_loss(term, target, weight, z, eta, plainly, &o.error_primal, &failed)
+        add_losses(term, n, &target[0], s, z, eta, plainly, &losses)
+    o.primal = mean_of(&losses, eta, &o.error_primal)
+    failed = losses.failed
     with nogil:
         with_g(&o, map, &w[0], d, lam, eta)
     map.bounded(o.primal, o.error_primal)
@@ -197,34 +216,27 @@ cdef tuple _evaluate(Term term, Rows storage, bint by_columns, Map map,
             failed)
 
 
-cdef int correlate(Rows storage, const double[::1] x, const double[::1] b, double[::1] touched,
-                   double[:, ::1] sums, double[:, ::1] visited, double eta,
-                   bint plainly) except -1:
-    """A x into visited[0] and A^T b into touched, for the rows A of the storage.
+cdef int correlate(Rows storage, Py_ssize_t begin, Py_ssize_t count, const double[::1] x,
+                   const double[::1] b, bint nothing, Tally* tallies, double[:, ::1] visited,
+                   double eta, bint plainly) except -1:
+    """A x into visited[0], and A^T b into the tallies, for some rows A of the storage.
 
-    Bounds on the errors go into visited[1] and sums[:, 0], the sums of absolute values into
-    visited[2] and sums[:, 2].
+    Bounds on the errors of A x go into visited[1], the sums of absolute values into visited[2].
+    Where x and b are 0, which is `nothing`, X is not needed.
     """
-    cdef Py_ssize_t n = storage.n, i
-    cdef double mean = storage.nnz / <double>n + 1, entries = 0      # of a row; since the last look
-    cdef bint nothing = is_zero(x) and is_zero(b)       # then X is not needed
-    cdef Tally* tallies
+    cdef Py_ssize_t i
+    cdef double mean = storage.nnz / <double>storage.n + 1, entries = 0  # of a row; since a look
     with nogil:
-        tallies = clear_sums(sums)
-        for i in range(n):
+        for i in range(count):
             if nothing:
                 visited[0, i] = visited[1, i] = visited[2, i] = 0
                 continue
-            visited[0, i] = storage.weigh(i, &x[0], b[i], tallies, eta, &visited[1, i],
-                                          &visited[2, i], plainly)
+            visited[0, i] = storage.weigh(begin + i, &x[0], b[begin + i], tallies, eta,
+                                          &visited[1, i], &visited[2, i], plainly)
             entries += mean
             if entries > PATIENCE:
                 entries = 0
                 poll()
-        if plainly:
-            close_plain_sums(touched, sums, eta)
-        else:
-            close_sums(summands_of(storage), touched, sums, eta)
     return 0
 
 
@@ -312,12 +324,17 @@ cdef inline bint within(Term term, double y, double b) noexcept nogil:
     return term.lower(y) <= b <= term.upper(y)
 
 
-cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1] weight, Values z,
-                      double eta, bint plainly, double* error, Py_ssize_t* failed) except? -1:
-    """1/n sum_i s_i phi(z_i), and a bound on its error."""
-    cdef Py_ssize_t i, n = target.shape[0]
-    cdef Sum losses = Sum(0, 0, 0, 0)
-    cdef double s = 1, y, m, off, slope, loss, size, total, error_sum = 0
+cdef struct Losses:
+    Sum sum                     # of s_i phi(z_i)
+    double error                # a bound on the errors of its summands
+    Py_ssize_t count, failed    # how many there were, and the first at which a formula failed, or -1
+
+
+cdef int add_losses_of(SomeTerm term, Py_ssize_t n, const double* target, const double* weight,
+                       Values z, double eta, bint plainly, Losses* to) except -1:
+    """Add s_i phi(z_i) of n examples."""
+    cdef Py_ssize_t i
+    cdef double s = 1, y, m, off, slope, loss, size
     cdef LossBlock losses_at
     cdef Py_ssize_t k
     with nogil:
@@ -328,7 +345,7 @@ cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1]
             elif SomeTerm is Logistic:
                 if plainly and i % BLOCK == 0:
                     logistic_losses_of(min(n - i, BLOCK), &target[i], z, i, &losses_at)
-            if weight is not None:
+            if weight != NULL:
                 s = weight[i]
                 if s == 0:
                     continue
@@ -349,17 +366,36 @@ cdef double loss_mean(SomeTerm term, const double[::1] target, const double[::1]
             else:
                 slope = fmax(fabs(term.phi_slope(y, m - off)), fabs(term.phi_slope(y, m + off)))
                 loss = size = term.phi(y, m)
-            add(&losses, s * loss)
-            error_sum += s * (slope * off + EVALUATION * UNIT * size + 4 * eta)
+            add(&to.sum, s * loss)
+            to.error += s * (slope * off + EVALUATION * UNIT * size + 4 * eta)
             if SomeTerm is Term:
-                if term.foreign and (isnan(loss) or isnan(error_sum)):
-                    failed[0] = i
+                if term.foreign and (isnan(loss) or isnan(to.error)):
+                    to.failed = to.count + i
                     break
             if i % PATIENCE == 0:
                 poll()
-    total = result(&losses)
-    error[0] = (error_sum + rounding(total, losses.size, n)) / n
-    error[0] += 4 * UNIT * losses.size / n + 4 * eta
+    to.count += n
+    return 0
+
+
+cdef int add_losses(Term term, Py_ssize_t n, const double* target, const double* weight, Values z,
+                    double eta, bint plainly, Losses* to) except -1:
+    if to.failed >= 0:
+        return 0
+    if isinstance(term, Hinge):
+        return add_losses_of(<Hinge>term, n, target, weight, z, eta, plainly, to)
+    if isinstance(term, Logistic):
+        return add_losses_of(<Logistic>term, n, target, weight, z, eta, plainly, to)
+    if isinstance(term, Squared):
+        return add_losses_of(<Squared>term, n, target, weight, z, eta, plainly, to)
+    return add_losses_of(term, n, target, weight, z, eta, plainly, to)
+
+
+cdef double mean_of(Losses* losses, double eta, double* error) noexcept nogil:
+    """1/n sum_i s_i phi(z_i), and a bound on its error."""
+    cdef double total = result(&losses.sum), n = losses.count
+    error[0] = (losses.error + rounding(total, losses.sum.size, n)) / n
+    error[0] += 4 * UNIT * losses.sum.size / n + 4 * eta
     return total / n
 
 
@@ -424,17 +460,6 @@ cdef double conjugate_mean(SomeTerm term, const double[::1] target, const double
     error[0] = (error_sum + rounding(total, conjugates.size, n)) / n
     error[0] += 4 * UNIT * conjugates.size / n + 4 * eta
     return total / n
-
-
-cdef double mean_loss(Term term, const double[::1] target, const double[::1] weight, Values z,
-                      double eta, bint plainly, double* error, Py_ssize_t* failed) except? -1:
-    if isinstance(term, Hinge):
-        return loss_mean(<Hinge>term, target, weight, z, eta, plainly, error, failed)
-    if isinstance(term, Logistic):
-        return loss_mean(<Logistic>term, target, weight, z, eta, plainly, error, failed)
-    if isinstance(term, Squared):
-        return loss_mean(<Squared>term, target, weight, z, eta, plainly, error, failed)
-    return loss_mean(term, target, weight, z, eta, plainly, error, failed)
 
 
 cdef double mean_conjugate(Term term, const double[::1] target, const double[::1] weight,
