@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from operator import index
 from typing import Any
 
@@ -190,12 +191,22 @@ def unchanged(data: Problem) -> Iterator[object]:
 
 
 class Best:
-    """The lowest certified P(w) and the highest certified D(alpha), which need not be one pair."""
+    """The lowest certified P(w) and the highest certified D(alpha), which need not be one pair.
+
+    Many runs end at their first certificate, and need no room for another pair.
+    """
 
     def __init__(self, problem: Problem) -> None:
-        self.w, self.alpha = zeros(problem.length), problem.zero_alpha(zeros)
+        self._problem, self._copy_alpha = problem, problem.copy_alpha
         self.evaluation: Evaluation | None = None
-        self._copy_alpha = problem.copy_alpha
+
+    @cached_property
+    def w(self) -> np.ndarray:
+        return zeros(self._problem.length)
+
+    @cached_property
+    def alpha(self) -> Any:
+        return self._problem.zero_alpha(zeros)
 
     def see(self, w: np.ndarray, alpha: Any, found: Evaluation) -> None:
         """Keep what is better."""
@@ -209,20 +220,18 @@ class Best:
             kept = kept._replace(dual=found.dual, error_dual=found.error_dual)
         self.evaluation = kept
 
-    def state(self) -> dict[str, Any]:
-        """What `restore` goes on from."""
+    def state(self) -> dict[str, Any] | None:
+        """What `restore` goes on from, None where nothing is kept."""
         found = self.evaluation
-        return {
-            "w": self.w,
-            "alpha": point_state(self.alpha),
-            "found": None if found is None else found[:4],
-        }
+        if found is None:
+            return None
+        return {"w": self.w, "alpha": point_state(self.alpha), "found": found[:4]}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any] | None) -> None:
         """Go on from a state."""
-        overwrite(self.w, state["w"])
-        restored(self.alpha, state["alpha"])
-        if state["found"] is not None:
+        if state is not None:
+            overwrite(self.w, state["w"])
+            restored(self.alpha, state["alpha"])
             primal, dual, error_primal, error_dual = map(float, state["found"])
             self.evaluation = Evaluation(primal, dual, error_primal, error_dual, 1.0, self.alpha)
 
@@ -271,6 +280,8 @@ class Run:
 
     def fall_back(self) -> None:
         """After an interruption: the best that was certified, at the least w = 0 and alpha = 0."""
+        if self.status is Status.CONVERGED:
+            return  # nothing is better
         best = self.best
         evaluation = best.evaluation or self.problem.at_zero(best.w, best.alpha, self.room)
         self.pair, self.certificate = (best.w, best.alpha), evaluation.certificate
@@ -832,7 +843,8 @@ class Run:
         if evaluation.shrink != 1:
             alpha = evaluation.alpha
         self.touched_certifying += problem.nnz
-        self.best.see(w, alpha, evaluation)
+        if plan.output == "best" or not plan.target.reached(evaluation.certificate):
+            self.best.see(w, alpha, evaluation)
         self.pair = w, alpha
         reported = evaluation
         if plan.output == "best":
