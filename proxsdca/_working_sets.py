@@ -49,6 +49,7 @@ FEW_LEFT = 6.0  # ... and so many more steps like the last one are enough
 HALVINGS = 60  # of a step
 LEFT = 1e-3  # of the violations may be left by a step ...
 LEFT_RIDGE = 1e-6  # ... and with l2, whose gap they make larger the smaller l2 is
+LITTLE = 30.0  # times the target: from there a set of all that violate may well be enough
 INNER = 0.8  # of the target may be left of a set
 SURE = 1e-12  # of P: below it the gap is known as well as it can be
 NEAR = 0.9  # of the target: there a certificate is worth its work
@@ -182,7 +183,7 @@ class WorkingSets:
     ) -> float:
         """One round, after a look: choose a set of what is active, and descend P along it.
 
-        Returns about the gap that is left, infinity where it takes a look to tell.
+        Returns about the gap that may be left, infinity where it takes a look to tell.
         """
         core, n = self.core, self.problem.n
         assert self.loss is not None
@@ -263,7 +264,9 @@ class WorkingSets:
             self.lowest, self.rounds = self.gap, 0
         self.stuck = not fallen > 1e-15 * abs(self.objective) or self.rounds >= PATIENCE
         self.objective = value
-        return gap / n if whole and gap <= enough else math.inf
+        solved = quadratic or gap <= enough
+        enough_seen = whole or (self.all and self.gap <= LITTLE * level * n)
+        return enough / n if solved and enough_seen else math.inf
 
     def _gradient(self) -> np.ndarray:
         """That of the loss along the set, where the last look was."""
