@@ -40,6 +40,7 @@ FAR = 0.2  # of P that a start may be above the least, where H need not be exact
 MOST_THIN = 2  # ... as long as a step takes fewer products than this
 ROUNDING = 1e-14  # of D, by which the dual of a response may seem to fall
 PATIENCE = 3  # proximal steps without a rise, after which epochs are better
+LEVEL = 0.3  # of the slope where a step begins may be left where it ends, if that is before it does
 LEAST = 6  # passes over X that a step of Newton's method takes, at the least
 SOLVED = 0.3  # of the target may be left where only examples that are not at rest take part
 FACE_ACCURACY = 0.3  # the part of the gradient along the faces that may be left ...
@@ -325,22 +326,48 @@ class Ascent(Steps):
                 core.solve(self._v, self._step, accuracy, min(200, (left - LEAST) // 2 + 1))
             )
             core.margins(self._step, self._dz)
-            slope, t = product(self._v, self._step), 1.0
-            while True:
-                smooth, loss, conjugate = self._respond(self._dz, t)
-                w = self.w + t * self._step
-                others = 0.0 if rest is None else rest.loss(w)
-                trial = smooth + others + 0.5 * lam * product(w, w)
-                if trial <= value + 1e-4 * t * slope or t < 1e-8:
-                    break
-                t *= 0.5
-            self.w, value = w, trial
+            t, w, (value, others, loss, conjugate) = self._search(value)
+            self.w = w
             self._z += t * self._dz
         if rose:
             problem.copy_alpha(self.alpha, self._best)
         if mu > 0:
             self._mu *= 0.2 if steps <= 4 else 0.4 if steps <= 8 else 1.0 if steps < STEPS else 3.0
         self._failures = 0 if rose or self.gap < 0.99 * before else self._failures + 1
+
+    def _search(self, value: float) -> tuple[float, np.ndarray, tuple[float, float, float, float]]:
+        """How far to go along the step: there, w, F, what other examples add, loss and omega.
+
+        F is a quadratic between kinks, which come so close that its least value on the way may be
+        far from where the model has it: where the slope there is at hand, that is sought.
+        """
+        problem, lam, step = self.problem, self.problem.lam, self._step
+        first, t, low, high = product(self._v, step), 1.0, 0.0, 1.0
+        slope_low, slope_high = first, 0.0
+        along, size = product(self.w, step), product(step, step)
+        rest = 0.0 if self.rest is None else product(self.rest.sums, step)
+        while True:
+            smooth, loss, conjugate = self._respond(self._dz, t)
+            w = self.w + t * step
+            others = 0.0 if self.rest is None else self.rest.loss(w)
+            trial = smooth + others + 0.5 * lam * product(w, w)
+            falls = trial <= value + 1e-4 * t * first
+            if not isinstance(self._next, np.ndarray):
+                if falls or t < 1e-8:
+                    break
+                t *= 0.5
+                continue
+            slope = lam * (along + t * size) - rest - product(self._next, self._dz) / problem.n
+            flat = slope <= LEVEL * -first and (t == 1 or slope >= LEVEL * first)
+            if (falls and flat) or high - low < 1e-8:
+                break
+            if slope < 0 and falls:
+                low, slope_low = t, slope
+            else:
+                high, slope_high = t, max(slope, 0.0)
+            part = slope_low / (slope_low - slope_high) if slope_low < slope_high else 0.5
+            t = low + min(max(part, 0.1), 0.9) * (high - low)
+        return t, w, (trial, others, loss, conjugate)
 
     def _undecided(self) -> np.ndarray | None:
         """The examples that are on the move, and those that may be next; None for all of them."""

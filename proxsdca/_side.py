@@ -240,6 +240,7 @@ class RowSide(Side):
         self.target, self.weight = problem.target, problem.weight
         self.beta: np.ndarray | None = None  # the intercept to start from, where one is known
         self.multipliers: Multipliers | None = None
+        self.visited_part, self.settled = 1.0, 0.0  # of n, and what the other rows add to P
 
     def state(self) -> dict[str, Any]:
         multipliers = self.multipliers
@@ -355,10 +356,17 @@ class RowSide(Side):
 
     def settle(self, b: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """alpha_i of an all-zero row is -s_i phi'(0) at the optimum, if there is no intercept."""
-        visited = super().settle(b, curvature)
+        problem, visited = self.problem, super().settle(b, curvature)
         if not visited.all():
-            b[~visited] = self.problem.alpha_at_zero()[~visited]
-        return visited if self.weight is None else visited & (self.weight > 0)
+            still = np.flatnonzero(~visited)
+            b[still] = problem.alpha_at_zero()[still]
+            losses = problem.loss.value(np.zeros(len(still)), self.target[still])
+            s = 1.0 if self.weight is None else self.weight[still]
+            self.settled = float(np.sum(s * losses)) / problem.n
+        if self.weight is not None:
+            visited &= self.weight > 0
+        self.visited_part = np.count_nonzero(visited) / problem.n
+        return visited
 
     def importance(self, curvature: np.ndarray) -> np.ndarray:
         """1 + |x_i|^2 / (lam gamma_i n) for smooth losses, with gamma_i = gamma / s_i; else half
@@ -432,7 +440,8 @@ class RowSide(Side):
 
     def primal_estimate(self, core: Core, last: float) -> float:
         # g(w) >= v^T w / 2, so this is an estimate from below
-        return (core.loss + 0.5 * core.inner) / max(1, core.sampled)
+        mean = (core.loss + 0.5 * core.inner) / max(1, core.sampled)
+        return self.visited_part * mean + self.settled
 
 
 class BlockSide(RowSide):

@@ -20,7 +20,7 @@ from libc.math cimport INFINITY, fabs, fmax, log1p
 from libc.string cimport memcpy
 
 from .equations cimport Equations, factorise, substitute
-from .losses cimport Logistic, clip
+from .losses cimport Hinge, Logistic, clip
 from .regs cimport L2Map
 from .rows cimport (
     AnyRows, CSR32i32, CSR32i64, CSR64i32, CSR64i64, Dense32, Dense64, Rows, SparseRows, Strided32,
@@ -30,7 +30,7 @@ from .signals cimport PATIENCE, poll
 from .step cimport term_argument
 from .sums cimport Sum, add, result
 from .term cimport Term
-from .wide cimport exp_each, log_each
+from .wide cimport exp_each, hinge_responses_each, log_each
 
 ctypedef fused SomeTerm:
     Logistic
@@ -155,6 +155,9 @@ cdef class ScalarNewton(Equations):
         """
         cdef const double[::1] direction = dz
         cdef double[::1] alpha = out
+        if (isinstance(self.term, Hinge) and self.weight is None and mu > 0
+                and alpha is not None):
+            return hinge_responses(self.target, z, direction, t, base, mu, alpha)
         cdef Py_ssize_t i, n = self.rows.n
         cdef double s = 1, y, m, b, old, phi, conj, smoothed
         cdef Sum smooth = Sum(0, 0, 0, 0), loss = Sum(0, 0, 0, 0), conjugate = Sum(0, 0, 0, 0)
@@ -351,6 +354,38 @@ cdef class ScalarNewton(Equations):
             visit(self, <Strided32>rows, task, x, out)
         else:
             visit(self, <Strided64>rows, task, x, out)
+
+
+cdef tuple hinge_responses(const double[::1] target, const double[::1] z, const double[::1] dz,
+                           double t, const double[::1] base, double mu, double[::1] out):
+    """What `respond` returns for hinges without weights, side by side."""
+    cdef Py_ssize_t at, i, k, count, n = target.shape[0]
+    cdef double y[BATCH]
+    cdef double m[BATCH]
+    cdef double old[BATCH]
+    cdef double new[BATCH]
+    cdef double sums[3]
+    cdef Sum smooth = Sum(0, 0, 0, 0), loss = Sum(0, 0, 0, 0), conjugate = Sum(0, 0, 0, 0)
+    with nogil:
+        for at in range((n + BATCH - 1) // BATCH):
+            i = BATCH * at
+            count = min(n - i, BATCH)
+            for k in range(count, BATCH):       # which adds nothing
+                y[k], m[k], old[k] = 1, 1, 0
+            memcpy(y, &target[i], count * sizeof(double))
+            memcpy(m, &z[i], count * sizeof(double))
+            memcpy(old, &base[i], count * sizeof(double))
+            if dz is not None:
+                for k in range(count):
+                    m[k] += t * dz[i + k]
+            hinge_responses_each(y, m, old, mu, BATCH, new, sums)
+            memcpy(&out[i], new, count * sizeof(double))
+            add(&smooth, sums[0])
+            add(&loss, sums[1])
+            add(&conjugate, -sums[2])
+            if i % PATIENCE < BATCH:
+                poll()
+    return result(&smooth) / n, result(&loss) / n, result(&conjugate) / n
 
 
 cdef double responses(SomeTerm term, const double[::1] target, const double[::1] weight,

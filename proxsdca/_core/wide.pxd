@@ -223,6 +223,32 @@ cdef extern from *:
             out[i] = proxsdca_log(x[i]);
     }
 
+    /* Option I of hinges with the margins m, from b_i = old_i and with q = mu: the new b_i, and in
+       `sums` those of the smoothed losses, of the true ones, and of -phi*. n is some eights. */
+    PROXSDCA_WIDE static void proxsdca_hinge_responses(
+        const double* y, const double* m, const double* old, double mu, ptrdiff_t n, double* out,
+        double* sums)
+    {
+        double smooth[8] = {0, 0, 0, 0, 0, 0, 0, 0}, loss[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        double rise[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        for (ptrdiff_t i = 0; i < n; i += 8) {
+            PROXSDCA_ROLLED
+            for (ptrdiff_t c = 0; c < 8; c++) {
+                double left = 1 - y[i + c] * m[i + c], from = y[i + c] * old[i + c];
+                double b = from + left / mu;
+                b = b > 0 ? b : 0;
+                b = b < 1 ? b : 1;
+                out[i + c] = y[i + c] * b;
+                rise[c] += b;
+                loss[c] += left > 0 ? left : 0;
+                smooth[c] += b * left - 0.5 * mu * ((b - from) * (b - from));
+            }
+        }
+        sums[0] = proxsdca_fold(smooth);
+        sums[1] = proxsdca_fold(loss);
+        sums[2] = proxsdca_fold(rise);
+    }
+
     /* out_i in proportion to exp(x_i), adding up to 1. */
     PROXSDCA_WIDE static void proxsdca_softmax(
         const double* restrict x, double* restrict out, ptrdiff_t n)
@@ -584,6 +610,9 @@ cdef extern from *:
         double* stiff, double* move, double* found) noexcept nogil
     double log_sum_exp "proxsdca_log_sum_exp"(const double* x, Py_ssize_t n) noexcept nogil
     double sum_x_log_x "proxsdca_sum_x_log_x"(const double* x, Py_ssize_t n) noexcept nogil
+    void hinge_responses_each "proxsdca_hinge_responses"(
+        const double* y, const double* m, const double* old, double mu, Py_ssize_t n,
+        double* out, double* sums) noexcept nogil
     void exp_each "proxsdca_exp_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
     void log_each "proxsdca_log_each"(const double* x, double* out, Py_ssize_t n) noexcept nogil
     void inner_each "proxsdca_inner_each"(
