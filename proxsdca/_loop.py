@@ -24,7 +24,7 @@ from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
 from ._result import HISTORY, Check, NumericalError, Status
-from ._shrinking import FEW, FEWEST, FIRST, MOST_PASSES, MOST_VISITS, Shrinking
+from ._shrinking import CALM, FEW, FEWEST, FIRST, MOST_PASSES, MOST_VISITS, SOME, Shrinking
 from ._shrinking import NEAR as NEARLY
 from ._side import Core, Side
 from ._working_sets import LEAST as LEAST_SETS
@@ -477,20 +477,39 @@ class Run:
                     return False
                 if self._solved(self.shrinking) or self._ascend_few(self.shrinking):
                     return True
-            if self.mean is not None:
-                self.mean[:], self.parts = 0, 0
-            self.state.core.forget(len(self.order.next()))
+            if not self._looks():
+                if self.mean is not None:
+                    self.mean[:], self.parts = 0, 0
+                self.state.core.forget(len(self.order.next()))
         self._use("epochs")
         for name in ("growing", "near"):
             if getattr(self.state.core, name):
                 self._use(name)
-        if not self._sweep(self.order.visits):
+        if not self._sweep(np.flatnonzero(self.active) if self.looks else self.order.visits):
             return False
         self.state.core.growing = False
         self.epochs += 1
         self.plain_epochs += 1
         self.side.between(self.state.core, self.plan.stream, self._late)
         return True
+
+    def _looks(self) -> bool:
+        """Whether it is enough that the next epoch looks at all rows, in their order in memory, and
+        moves none: after passes over those that move, where these are few."""
+        shrinking, core = self.shrinking, self.state.core
+        if shrinking is None or self.side.rough or self.problem.free:
+            return False
+        assert isinstance(core, Epoch)
+        core.looks = 0 < shrinking.left and len(shrinking.moving(self.active)) <= SOME * self.visits
+        if core.looks:
+            core.forget()
+            core.calm = shrinking.calm
+        return core.looks
+
+    @property
+    def looks(self) -> bool:
+        """Whether the epoch that is under way, or was the last one, moves no row."""
+        return self.shrinking is not None and self.state.core.looks
 
     def _shrunk(self, shrinking: Shrinking) -> bool:
         """Passes over the rows that are not at rest; False where time ran out inside them."""
@@ -508,7 +527,7 @@ class Run:
             self.parts = 0  # the last epoch is past
             self.plan.stream.shuffle(rows)
             core.forget(len(rows))
-            core.calm = shrinking.calm
+            core.calm, core.looks = shrinking.calm, False
             if not self._sweep(rows, whole=False):
                 return False
             shrinking.seen(core.calm, shrinking.gap, shrinking.level)
@@ -576,7 +595,8 @@ class Run:
         self.estimates.append(estimate / max(reachable, 1e-300))
         if self.shrinking is not None:
             assert isinstance(core, Epoch)
-            self.shrinking.seen(core.calm, estimate, level)
+            calm = self.shrinking.calm / CALM if core.looks else core.calm
+            self.shrinking.seen(calm, estimate, level)
         if self.plan.verbose:
             self.progress.estimate(self.epochs, estimate, level, self._seconds())
         if not self.output.ready(self.steps):
@@ -593,6 +613,8 @@ class Run:
         fall = self._fall()
         now = estimate * fall ** (side.lag * (1.5 - 0.5 * fall))
         due = schedule.due(self.epochs, passes, now, reachable)
+        if self.looks and schedule.every is None:
+            due = estimate <= reachable  # it is the gap, but for roundings
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):
             self._certify(now)
@@ -777,7 +799,7 @@ class Run:
         if (keeper := _resident.keeper()) is not None:
             chunk = min(chunk, keeper.VISITS)
         part = len(visits)
-        if whole and self.mean is not None:
+        if whole and self.mean is not None and not self.looks:
             part = min(part, max(LEAST_PART, -(-part // PARTS)))
         self.cursor = 0
         try:

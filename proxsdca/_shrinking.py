@@ -17,6 +17,7 @@ import numpy as np
 from ._checkpoint import overwrite
 
 FEW = 0.9  # of the rows must be fewer than this part for passes to be worth it ...
+SOME = 0.5  # ... than this for a look at the others to take the place of an epoch ...
 FEWEST = 0.1  # ... and than this for Newton's method on them to take the place of more passes
 MOST_VISITS, MOST_PASSES = 2.0, 50  # of n, and how many passes, between two epochs
 ENOUGH = 0.1  # times the gap that the last epoch has seen

@@ -75,6 +75,7 @@ cdef class Epoch(Loop):
     # side, which is at least the furthest that the steps since `forget` have moved one.
     cdef unsigned char[::1] rests
     cdef public double calm
+    cdef public bint looks          # whether rows are only looked at, and all stay where they are
 
     def __init__(self, Rows rows, Term term, Map map, const double[::1] target, weight,
                  const double[::1] curvature, double[::1] alpha, double[::1] v, *,
@@ -85,7 +86,7 @@ cdef class Epoch(Loop):
         self.alpha = alpha
         self.path, self.unlifted = 0, 0
         self.quiet = np.zeros(alpha.shape[0] if isinstance(term, Penalty) else 1)
-        self.rests, self.calm = None, 0
+        self.rests, self.calm, self.looks = None, 0, False
         Loop.__init__(self, map, v, scale, q_R, option, virtual, bias, bias_scale)
 
     def record(self):
@@ -94,11 +95,12 @@ cdef class Epoch(Loop):
 
     def state(self):
         return {**Loop.state(self), "path": self.path, "unlifted": self.unlifted,
-                "quiet": np.array(self.quiet), "calm": self.calm}
+                "quiet": np.array(self.quiet), "calm": self.calm, "looks": self.looks}
 
     def restore(self, state):
         Loop.restore(self, state)
         self.path, self.unlifted, self.calm = state["path"], state["unlifted"], state["calm"]
+        self.looks = state["looks"]
         np.copyto(np.asarray(self.quiet), state["quiet"])
 
     def watch(self, unsigned char[::1] rests):
@@ -296,7 +298,7 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
     cdef unsigned char* rests = &state.rests[0] if state.rests is not None else NULL
     cdef double calm = state.calm, stretch
     cdef Py_ssize_t lead = lead_of(rows)
-    cdef bint near = state.near, growing = state.growing
+    cdef bint near = state.near, growing = state.growing, looks = state.looks
     with nogil:
         for t in range(count):
             if t + 2 * AHEAD < count:
@@ -347,6 +349,11 @@ cdef int sweep(Epoch state, AnyRows rows, AnyMap map, AnyTerm term,
                 total_excess += s * share
                 total_loss += s * loss
                 total_inner += s * b * (m - beta)
+            if AnyTerm is not Penalty and AnyTerm is not Logistic and AnyMap in SeparableMap:
+                if looks:
+                    rests[i] = ((term.best(y, b, m - calm, q) == b)
+                                & (term.best(y, b, m + calm, q) == b))
+                    continue
             if growing:     # lambda n counts for so many examples less
                 stretch = sqrt(state.length / <double>(position + t + 1))
                 m, q = m * stretch, q * stretch
