@@ -433,7 +433,8 @@ class Run:
         self.plan.stream.restore(saved["stream"])
         if not 0 <= self.cursor < max(1, self.visits):
             raise ValueError(f"an epoch has {self.visits} visits, {self.cursor} have been made")
-        if not (self.steps <= self.output.pause and max(self.epochs, self.steps) < 2**62):
+        counts = self.epochs, self.steps, 0 if self.sets is None else self.sets.touched
+        if not (self.steps <= self.output.pause and max(counts) < 2**62):
             raise ValueError(f"it has {self.epochs} epochs and {self.steps} steps")
 
     def _checkpoint(self) -> None:
@@ -500,7 +501,8 @@ class Run:
         if shrinking is None or self.side.rough or self.problem.free:
             return False
         assert isinstance(core, Epoch)
-        core.looks = 0 < shrinking.left and len(shrinking.moving(self.active)) <= SOME * self.visits
+        few = len(shrinking.moving(self.active)) <= SOME * self.visits
+        core.looks = shrinking.left > 0 and few
         if core.looks:
             core.forget()
             core.calm = shrinking.calm
@@ -509,7 +511,8 @@ class Run:
     @property
     def looks(self) -> bool:
         """Whether the epoch that is under way, or was the last one, moves no row."""
-        return self.shrinking is not None and self.state.core.looks
+        core = self.state.core
+        return isinstance(core, Epoch) and core.looks
 
     def _shrunk(self, shrinking: Shrinking) -> bool:
         """Passes over the rows that are not at rest; False where time ran out inside them."""
@@ -667,7 +670,7 @@ class Run:
     @property
     def _far(self) -> float:
         """How many epochs it takes, at the least, to come near."""
-        return EARLY if self.shrinking is not None else max(2, self.side.slow / 3)
+        return EARLY if self.shrinking is not None else max(2, self.side.far)
 
     def _ascend_faces(self) -> None:
         """Steps along the faces that alpha is on, between epochs."""

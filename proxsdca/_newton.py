@@ -32,8 +32,10 @@ SAMPLE_CURVATURE = 10.0  # ... with so much regularisation that |x|^2 / (lam n) 
 # a proximal step may leave in its own: for losses of one margin, and of several.
 START, NEAR = 0.1, 0.1
 START_BLOCKS, NEAR_BLOCKS = 0.03, 0.3
-LOOSE = 0.35  # how accurate a step is at the least, in parts of the gradient, ...
-TIGHT = 0.5  # ... or so many times the square root of the relative gap
+LOOSE = 0.5  # how accurate a step is at the least, in parts of the gradient, ...
+TIGHT = 0.5  # ... or so many times the square root of the relative gap, ...
+LEFT = 0.6  # ... and of the target what is left of its equations may make up
+SPARED = 0.03  # of the gap may be the curvature of examples that are left out of products with H
 WIDER = 2.0  # times as far the model is trusted after a step as long as that
 CHEAP = 8.0  # products that an exact H may cost, to be made for every step
 FAR = 0.2  # of P that a start may be above the least, where H need not be exact ...
@@ -61,7 +63,7 @@ FACTORS = 2.5  # ... and for each product more than that which an exact H costs 
 SLOW_FACES = 40.0  # ... where it goes along the faces of alpha
 SLOW_ROUNDS = 5.0  # the same, where epochs have passes over the rows that move between them
 SLOW_AND_LARGE = 200.0  # ... and where the preconditioner is no more than a diagonal
-SLOW_AND_WIDE = 20.0  # the same for losses of one margin
+SLOW_AND_WIDE, EARLY_AND_WIDE = 10.0, 7  # the same for losses of one margin, after so many epochs
 
 
 def kind(problem: VectorProblem) -> str:
@@ -107,6 +109,13 @@ def scalar_slow(problem: Problem) -> float:
         cost = ScalarNewton.cost_of_factors(problem.n, problem.d, problem.nnz)
         return SLOW + FACTORS * max(0.0, cost - CHEAP)
     return SLOW_AND_WIDE if problem.loss.gamma > 0 else SLOW_FACES
+
+
+def scalar_far(problem: Problem) -> float:
+    """How many epochs it takes, at the least, to come near."""
+    if problem.loss.gamma > 0 and not ScalarNewton.blocked_for(problem.n, problem.d):
+        return EARLY_AND_WIDE
+    return scalar_slow(problem) / 3
 
 
 def scalar_newton(problem: Problem) -> ScalarNewton:
@@ -488,7 +497,7 @@ class SmoothAscent(Steps):
             self._step,
             min(LOOSE, max(1e-3, TIGHT * math.sqrt(relative))),
             min(MOST_THIN if core.thin else 200, passes_left() - LEAST + 1),
-            0.4 * lam * wanted,
+            2 * LEFT * lam * wanted,
             self._radius,
         )
         self._work.append(steps)
@@ -539,7 +548,7 @@ class SmoothAscent(Steps):
     def _look(self) -> None:
         """The gradient at w, and the dual of the responses."""
         lam, self._looked = self.problem.lam, True
-        self.core.look(self._at, self._gradient)
+        self.core.look(self._at, self._gradient, SPARED * self.gap)
         np.subtract(lam * self.w, self._gradient, out=self._gradient)
         self._surplus = 0.5 * product(self._gradient, self._gradient) / lam
         if self.primal - self._surplus > self.dual:

@@ -203,6 +203,11 @@ class Side:
         return math.inf
 
     @property
+    def far(self) -> float:
+        """How many epochs it takes, at the least, to come near enough for it."""
+        return self.slow / 3
+
+    @property
     def slow_start(self) -> float:
         """How many expected ones are too many to begin with epochs."""
         return self.slow / 3
@@ -365,7 +370,7 @@ class RowSide(Side):
             self.settled = float(np.sum(s * losses)) / problem.n
         if self.weight is not None:
             visited &= self.weight > 0
-        self.visited_part = np.count_nonzero(visited) / problem.n
+        self.visited_part = float(np.count_nonzero(visited) / problem.n)
         return visited
 
     def importance(self, curvature: np.ndarray) -> np.ndarray:
@@ -401,6 +406,10 @@ class RowSide(Side):
     @cached_property
     def slow(self) -> float:
         return _newton.scalar_slow(self.problem)
+
+    @cached_property
+    def far(self) -> float:
+        return _newton.scalar_far(self.problem)
 
     @property
     def slow_start(self) -> float:
@@ -479,6 +488,10 @@ class BlockSide(RowSide):
     @property
     def slow(self) -> float:
         return _newton.slow(self.problem)
+
+    @property
+    def far(self) -> float:
+        return self.slow / 3
 
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
         return 0.0  # that the gap falls as fast as for one margin is not known

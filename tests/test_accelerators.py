@@ -385,8 +385,8 @@ def test_near_steps_rise_nearly_as_high():
 
 def test_w_is_a_mean_where_phi_has_kinks():
     case = make("hinge", n=400, d=30, density=0.3, seed=2, lam=1e-2)
-    r = case.solve(solver=["shrinking", "averaging"], tol=1e-3, certify_every=1)
-    alone = case.solve(solver=["shrinking"], tol=1e-3, certify_every=1)
+    r = case.solve(solver=["shrinking", "averaging"], tol=0.5, certify_every=1)
+    alone = case.solve(solver=["shrinking"], tol=0.5, certify_every=1)
     assert "averaging" in r.solver
     X = np.asarray(case.X.todense() if sparse.issparse(case.X) else case.X, float)
     for found, same in ((r, False), (alone, True)):

@@ -1,5 +1,7 @@
 """Second-order ascents for losses of one margin: within the theory, and worth their while."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -62,6 +64,7 @@ def test_derivatives_of_the_conjugate(loss, t, y):
 def test_ascents_end_where_the_paper_does(loss, weighted, d, ascents, monkeypatch):
     for name in ("SLOW", "SLOW_FACES", "SLOW_AND_WIDE"):
         monkeypatch.setattr(_newton, name, 3.0)
+    monkeypatch.setattr(_newton, "EARLY_AND_WIDE", 1)
     case = make(loss, seed=3, d=d, **HARD)
     weights = np.random.default_rng(1).integers(0, 4, HARD["n"]) if weighted else None
     keywords = {"sample_weight": weights, "tol": 1e-5, "max_epochs": 100_000}
@@ -296,3 +299,48 @@ def test_newton_begins_where_a_sample_does():
         r = make("logistic", seed=5, n=n, d=20, lam=1 / n).solve(tol=1e-6)
         assert r.converged
         assert (r.solver == ("newton",)) == sampled
+
+
+@pytest.mark.parametrize("n", [1, 7, 64, 1000])
+def test_hinges_respond_alike_side_by_side(n):
+    """Those without weights are computed some at a time, those with weights one by one."""
+    rng = np.random.default_rng(n)
+    case = make("hinge", n=max(n, 2), d=3, seed=n, lam=1e-2)
+    problem = case.problem()
+    ones = np.ones(problem.n)
+    z, dz = 3 * rng.normal(size=(2, problem.n))
+    base = problem.target * rng.uniform(0, 1, problem.n)
+    found = []
+    for weight in (None, ones):
+        core = scalar_newton(replace(problem, weight=weight))
+        for direction, t in ((None, 0.0), (dz, 0.3)):
+            out = np.empty(problem.n)
+            found.append((*core.respond(z, direction, t, base, 0.7, out), out))
+    for one, other in zip(found[:2], found[2:], strict=True):
+        np.testing.assert_allclose(one[:3], other[:3], rtol=1e-13)
+        np.testing.assert_allclose(one[3], other[3], rtol=1e-13, atol=1e-15)
+
+
+def test_examples_without_curvature_are_left_out_of_products():
+    case = make("logistic", n=300, d=700, seed=3, lam=1e-2)
+    problem = case.problem()
+    core = _newton.scalar_newton(problem)
+    alpha = problem.target * np.linspace(1e-9, 0.5, problem.n)
+    out = np.empty(problem.d)
+    core.look(alpha, out)
+    everybody = core.free
+    a = np.abs(alpha)
+    bend = a * (1 - a) / problem.n
+    spared = 0.1 * bend.sum()
+    again = np.empty(problem.d)
+    core.look(alpha, again, spared)
+    assert np.array_equal(out, again)
+    assert everybody == problem.n
+    left_out = np.sort(bend)[: problem.n - core.free]
+    assert 0 < left_out.sum() <= spared
+    x, product = np.random.default_rng(1).normal(size=problem.d), np.empty(problem.d)
+    core.product(x, product)
+    X = np.asarray(case.X)
+    kept = bend > left_out.max()
+    expected = problem.lam * x + X[kept].T @ (bend[kept] * (X[kept] @ x))
+    np.testing.assert_allclose(product, expected, rtol=1e-9)

@@ -130,3 +130,64 @@ def test_steps_along_faces_count_as_much_in_every_storage():
         )
     assert list(dense.history["epoch"]) == list(csr.history["epoch"])
     np.testing.assert_allclose(dense.w, csr.w, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("reg", ["l2", "l1l2"])
+@pytest.mark.parametrize("loss", KINKED)
+def test_a_look_moves_nothing_and_sees_the_gap(loss, reg):
+    case = make(loss, reg=reg, seed=2, lam=1e-2, **LARGE)
+    problem = case.problem()
+    side = _side.make(problem, 0.0)
+    alpha, v = np.zeros(problem.n), np.zeros(problem.d)
+    core = side.epoch(side.curvature(), alpha, v)
+    rests = np.zeros(problem.n, np.uint8)
+    core.watch(rests)
+    for _ in range(5):
+        core.run(np.arange(problem.n))
+    before, core.calm, core.looks = (alpha.copy(), v.copy()), 0.05, True
+    core.forget()
+    core.run(np.arange(problem.n))
+    assert np.array_equal(alpha, before[0])
+    assert np.array_equal(v, before[1])
+    room = problem.room()
+    w, _ = side.pair(alpha, v, room.touched.copy())
+    found = problem.evaluate(w, alpha, problem.room())
+    gap = found.primal - found.dual
+    assert side.gap_estimate(core, problem.n) == pytest.approx(gap, rel=1e-9)
+    moved = core.alpha.copy()
+    core.looks = False
+    core.run(np.flatnonzero(rests))
+    assert core.calm == 0.05
+    assert np.array_equal(np.asarray(moved)[rests > 0], alpha[rests > 0])
+
+
+def test_looks_take_the_place_of_epochs(monkeypatch):
+    looks = []
+    real = proxsdca._loop.Run._looks
+    monkeypatch.setattr(
+        proxsdca._loop.Run, "_looks", lambda run: looks.append(real(run)) or looks[-1]
+    )
+    case = make("hinge", seed=5, n=2_000, d=200, density=0.05, lam=1e-3)
+    assert case.solve(tol=1e-6, solver="shrinking").converged
+    assert any(looks)
+    assert not looks[0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_zeros_count_in_the_estimate_of_P(weighted):
+    case = make("hinge", seed=5, lam=1e-2, **LARGE)
+    X = sparse.vstack([sparse.csr_matrix(case.X), sparse.csr_matrix((200, LARGE["d"]))]).tocsr()
+    y = np.concatenate([case.y, np.ones(200)])
+    weights = np.random.default_rng(1).integers(0, 4, len(y)).astype(float) if weighted else None
+    r = proxsdca.solve(X, y, lam=1e-2, tol=1e-6, sample_weight=weights)
+    estimates = []
+    real = proxsdca._side.RowSide.primal_estimate
+
+    def noted(side, core, last):
+        estimates.append(real(side, core, last))
+        return estimates[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proxsdca._side.RowSide, "primal_estimate", noted)
+        proxsdca.solve(X, y, lam=1e-2, tol=1e-6, sample_weight=weights, solver="shrinking")
+    assert estimates[-1] == pytest.approx(r.primal, rel=0.05)

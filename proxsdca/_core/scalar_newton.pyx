@@ -16,8 +16,8 @@ the domain count.  For a smooth loss mu = 0 does, and F is P itself.
 
 import numpy as np
 
-from libc.math cimport INFINITY, fabs, fmax, log1p
-from libc.string cimport memcpy
+from libc.math cimport INFINITY, fabs, fmax, frexp, log1p
+from libc.string cimport memcpy, memset
 
 from .equations cimport Equations, factorise, substitute
 from .losses cimport Hinge, Logistic, clip
@@ -47,6 +47,7 @@ cdef enum:
     LANES = 8                       # losses side by side, ...
     GROUP = 8                       # ... and one after the other, for one logarithm
     BATCH = LANES * GROUP
+    OCTAVES = 128                   # of curvature that are told apart
     TASK_MARGINS = 1
     TASK_LOOK = 2
     TASK_BLOCK = 3
@@ -58,6 +59,13 @@ cdef enum:
 # by themselves.
 cdef double DIAGONAL = 0.1
 cdef double LEAST = 1e-300              # a normal number whose logarithm is taken for that of 0
+
+
+cdef inline int octave_of(double bend) noexcept nogil:
+    """About log2(1 / bend), from 0 on."""
+    cdef int exponent
+    frexp(bend, &exponent)
+    return min(max(-exponent, 0), OCTAVES - 1)
 
 
 cdef class ScalarNewton(Equations):
@@ -249,12 +257,15 @@ cdef class ScalarNewton(Equations):
                 self._pass(TASK_LOOK, alpha, None)
             self.prepare(False)
 
-    def look(self, const double[::1] alpha, double[::1] out):
+    def look(self, const double[::1] alpha, double[::1] out, double spared=0):
         """Take the Hessian of a smooth loss at this alpha, and write 1/n sum_i x_i alpha_i into
-        `out`."""
+        `out`. Products with H leave out examples with no more curvature than `spared` together.
+        """
         cdef Py_ssize_t j
         self._bend(alpha, 0)
         self._pass(TASK_LOOK, alpha, None)
+        if not self.blocked:        # whose products are with each example
+            self._spare(spared)
         for j in range(self.dim):
             out[j] = self.sums[j, 0] / self.rows.n
         self.exact = False
@@ -318,6 +329,25 @@ cdef class ScalarNewton(Equations):
             c = self.term.conj_curve(self.target[i], alpha[i] / s) + mu
             if 0 < c < INFINITY:
                 self.example[self.free], self.bend[i] = i, s / (n * c)
+                self.free += 1
+
+    cdef void _spare(self, double spared) noexcept:
+        """Let those with the least curvature, no more than so much together, count as not free."""
+        cdef double sums[OCTAVES]
+        cdef Py_ssize_t f, i, free = self.free
+        cdef int k
+        memset(sums, 0, sizeof(sums))
+        for f in range(free):
+            sums[octave_of(self.bend[self.example[f]])] += self.bend[self.example[f]]
+        k = OCTAVES - 1
+        while k >= 0 and sums[k] <= spared:
+            spared -= sums[k]
+            k -= 1
+        self.free = 0
+        for f in range(free):
+            i = self.example[f]
+            if octave_of(self.bend[i]) <= k:
+                self.example[self.free] = i
                 self.free += 1
 
     def product(self, const double[::1] x, double[::1] out):
