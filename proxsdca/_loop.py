@@ -24,7 +24,7 @@ from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
 from ._result import HISTORY, Check, NumericalError, Status
-from ._shrinking import CALM, FEW, FEWEST, FIRST, MOST_PASSES, MOST_VISITS, SOME, Shrinking
+from ._shrinking import CALM, FEW, FIRST, MOST_PASSES, MOST_VISITS, SOME, Shrinking
 from ._shrinking import NEAR as NEARLY
 from ._side import Core, Side
 from ._working_sets import LEAST as LEAST_SETS
@@ -474,9 +474,11 @@ class Run:
             if self.plan.order == "gap" and self.epochs:
                 self._new_order()
             if self.shrinking is not None:
-                if not self._shrunk(self.shrinking):
+                if self._solvable(self.shrinking):
+                    self._ascend_part(self.shrinking.moving(self.active))
+                elif not self._shrunk(self.shrinking):
                     return False
-                if self._solved(self.shrinking) or self._ascend_few(self.shrinking):
+                if self.status is not None or self._solved(self.shrinking):
                     return True
             if not self._looks():
                 if self.mean is not None:
@@ -534,7 +536,7 @@ class Run:
             if not self._sweep(rows, whole=False):
                 return False
             shrinking.seen(core.calm, shrinking.gap, shrinking.level)
-            shrinking.left = self.side.gap_estimate(core, len(rows))
+            shrinking.passed(self.side.gap_estimate(core, len(rows)))
             earlier = shrinking.visits
             shrinking.visits += len(rows)
             self.epochs += shrinking.visits // n - earlier // n
@@ -552,17 +554,15 @@ class Run:
             self._certify(left)
         return self.status is not None
 
-    def _ascend_few(self, shrinking: Shrinking) -> bool:
-        """After passes that were not enough over few rows: Newton's method on these, which costs
-        less than an epoch of all; says whether the run is over."""
-        side, plan = self.side, self.plan
+    def _solvable(self, shrinking: Shrinking) -> bool:
+        """Whether Newton's method on the rows that move takes the place of passes over them, after
+        a look at all."""
+        side, plan, n = self.side, self.plan, self.problem.n
         kinked = side.second_order == "all" and self.problem.loss.gamma == 0
         asked = plan.target.level(1.0) > 0 and "newton" in plan.solvers
-        if shrinking.slow and kinked and asked:
-            rows = shrinking.moving(self.active)
-            if 0 < len(rows) <= FEWEST * self.problem.n and plan.max_epochs - self.epochs > LEAST:
-                self._ascend_part(rows)
-        return self.status is not None
+        if not (self.looks and kinked and asked and plan.max_epochs - self.epochs > LEAST):
+            return False
+        return shrinking.solvable(len(shrinking.moving(self.active)) / n)
 
     def _use(self, name: str) -> None:
         """Note what the run is made of."""
@@ -698,7 +698,9 @@ class Run:
         nnz, begun = max(1, self.problem.nnz), self.epochs
         part = Part(self.problem, self.b, self.v, which)
         ascent = part.ascent
-        enough = SOLVED * self.plan.target.level(self.primal) / part.share
+        shrinking, level = self.shrinking, self.plan.target.level(self.primal)
+        assert shrinking is not None
+        enough = SOLVED * level / part.share
 
         def passes_left() -> int:
             self.epochs = begun + -(-ascent.touched // nnz)
@@ -714,7 +716,8 @@ class Run:
         self.b[which] = ascent.alpha
         self.side.load(self.b, self.v)
         self.state.core.reset()
-        self._certify(part.share * ascent.gap, ascent.best_w)
+        shrinking.left = part.share * ascent.gap
+        self._certify(shrinking.left, ascent.best_w)
         self.estimates = []
 
     def _ascend_all(self) -> None:

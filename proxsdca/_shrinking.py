@@ -10,6 +10,7 @@ that no more is needed.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from ._checkpoint import overwrite
 
 FEW = 0.9  # of the rows must be fewer than this part for passes to be worth it ...
 SOME = 0.5  # ... than this for a look at the others to take the place of an epoch ...
-FEWEST = 0.1  # ... and than this for Newton's method on them to take the place of more passes
+FEWEST = 0.1  # ... than this for Newton's method on them to follow passes that were not enough, ...
+NIGH_FEWEST, NIGH, FAR = 0.2, 100.0, 10.0  # ... or than this for it to take the place of so many
+# passes to come, where the gap is no more than so many times the target
 MOST_VISITS, MOST_PASSES = 2.0, 50  # of n, and how many passes, between two epochs
 ENOUGH = 0.1  # times the gap that the last epoch has seen
 NEAR = 0.8  # times the target, at which a certificate is worth its work ...
@@ -34,19 +37,23 @@ class Shrinking:
         self.rests = np.zeros(n, np.uint8)
         self.calm = 0.0  # what a margin may be off by where a row rests
         self.gap = self.level = 0.0  # that the last epoch has seen, and the target then
-        self.left = 0.0  # the gap that the last passes have left
+        self.left = 0.0  # the gap that the last passes have left ...
+        self.rate = 1.0  # ... and what part of it a pass leaves, by the last ones
+        self.short = False  # whether the last passes, before a look, have left more than enough
+        self.least = math.inf  # the least gap from which Newton's method has set out
         self.visits = 0  # of passes, which count as epochs together
 
     def state(self) -> dict[str, Any]:
         """What `restore` goes on from."""
-        numbers = self.calm, self.gap, self.level, self.left
-        return {"rests": self.rests, "numbers": numbers, "visits": self.visits}
+        numbers = self.calm, self.gap, self.level, self.left, self.rate, self.least
+        return {"rests": self.rests, "numbers": numbers, "visits": self.visits, "short": self.short}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         overwrite(self.rests, state["rests"])
-        self.calm, self.gap, self.level, self.left = map(float, state["numbers"])
-        self.visits = int(state["visits"])
+        numbers = map(float, state["numbers"])
+        self.calm, self.gap, self.level, self.left, self.rate, self.least = numbers
+        self.visits, self.short = int(state["visits"]), bool(state["short"])
 
     def seen(self, calm: float, gap: float, level: float) -> None:
         """After an epoch."""
@@ -57,6 +64,24 @@ class Shrinking:
         """The gap at which the rows that move are solved well enough."""
         enough = ENOUGH * self.gap
         return enough if enough > WITHIN * self.level else NEAR * self.level
+
+    def passed(self, left: float) -> None:
+        """After a pass."""
+        self.short = left > self.enough
+        if left > 0 and self.left > 0:
+            self.rate = math.sqrt(self.rate * left / self.left)
+        self.left = left
+
+    def solvable(self, part: float) -> bool:
+        """Whether Newton's method on those that move, a part of all rows, is faster than more
+        passes; no, where the gap has not halved since it last was."""
+        to_go = math.log(self.gap / self.level) if 0 < self.level < self.gap else 0.0
+        far = self.gap <= NIGH * self.level and to_go > FAR * -math.log(min(self.rate, 1.0))
+        most = NIGH_FEWEST if far else FEWEST if self.short else 0.0
+        if not (0 < part <= most and self.gap < 0.5 * self.least):
+            return False
+        self.least = self.gap
+        return True
 
     @property
     def slow(self) -> bool:

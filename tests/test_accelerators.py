@@ -14,6 +14,7 @@ from scipy import sparse
 import proxsdca
 from proxsdca._accelerators import ACCELERATORS, ALL, chosen, fitting
 from proxsdca._cli import main
+from proxsdca._shrinking import Shrinking
 from proxsdca.estimators import SDCAClassifier, SDCAClassifierCV, SDCARegressor, SDCARegressorCV
 
 pytestmark = pytest.mark.accelerators
@@ -443,12 +444,12 @@ def test_a_mean_that_is_past_is_not_certified(monkeypatch):
 
 
 def test_few_rows_that_are_slow_are_solved_by_newton(monkeypatch):
-    """Between two epochs, where passes over them have not been enough."""
+    """After a look at all rows, where passes over them are not enough."""
     seen = []
     ascend = proxsdca._loop.Run._ascend_part
 
     def noted(run, which):
-        seen.append((run.shrinking.slow, len(which) / run.problem.n))
+        seen.append((run.looks, len(which) / run.problem.n))
         ascend(run, which)
 
     monkeypatch.setattr(proxsdca._loop.Run, "_ascend_part", noted)
@@ -457,5 +458,23 @@ def test_few_rows_that_are_slow_are_solved_by_newton(monkeypatch):
     assert r.converged
     assert "newton" in r.solver
     assert seen
-    assert all(slow and part <= 0.1 for slow, part in seen)
+    assert all(looks and part <= 0.2 for looks, part in seen)
     assert r.epochs < case.solve(tol=1e-7, solver=["shrinking", "averaging"]).epochs
+
+
+def test_when_newton_takes_the_place_of_passes():
+    shrinking = Shrinking(10)
+    shrinking.seen(1.0, 1.0, 0.02)
+    shrinking.passed(0.5)
+    shrinking.passed(0.45)  # so that 0.1 of the gap is not near
+    shrinking.seen(1.0, 0.4, 0.02)
+    assert not shrinking.solvable(0.0)
+    assert not shrinking.solvable(0.3)
+    assert shrinking.solvable(0.19)  # many passes of that rate are needed
+    assert not shrinking.solvable(0.19)  # as before
+    shrinking.seen(1.0, 0.15, 1e-6)
+    assert not shrinking.solvable(0.19)  # few of many rows, far from the target
+    assert shrinking.solvable(0.09)  # but passes were not enough
+    shrinking.seen(1.0, 0.05, 1e-6)
+    shrinking.passed(0.001)  # as they are here
+    assert not shrinking.solvable(0.09)
