@@ -24,7 +24,7 @@ from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
 from ._result import HISTORY, Check, NumericalError, Status
-from ._shrinking import CALM, FEW, FIRST, MOST_PASSES, MOST_VISITS, SOME, Shrinking
+from ._shrinking import CALM, CLOSE, FEW, FIRST, MOST_PASSES, MOST_VISITS, SOME, Shrinking
 from ._shrinking import NEAR as NEARLY
 from ._side import Core, Side
 from ._working_sets import LEAST as LEAST_SETS
@@ -557,12 +557,15 @@ class Run:
     def _solvable(self, shrinking: Shrinking) -> bool:
         """Whether Newton's method on the rows that move takes the place of passes over them, after
         a look at all."""
-        side, plan, n = self.side, self.plan, self.problem.n
-        kinked = side.second_order == "all" and self.problem.loss.gamma == 0
+        problem, plan, wide = self.problem, self.plan, self.side.second_order == "faces"
+        known = self.side.second_order and isinstance(problem.map, L2Map)
+        kinked = known and problem.loss.gamma == 0
         asked = plan.target.level(1.0) > 0 and "newton" in plan.solvers
         if not (self.looks and kinked and asked and plan.max_epochs - self.epochs > LEAST):
             return False
-        return shrinking.solvable(len(shrinking.moving(self.active)) / n)
+        if wide and shrinking.gap > CLOSE * abs(self.primal):
+            return False
+        return shrinking.solvable(len(shrinking.moving(self.active)) / problem.n, wide)
 
     def _use(self, name: str) -> None:
         """Note what the run is made of."""
@@ -657,7 +660,10 @@ class Run:
             return
         early = len(self.estimates) < self._far  # from far away Newton is no faster
         if self.shrinking is not None and side.second_order == "faces":
-            if "faces" in solvers and self.shrinking.slow and self._epochs_left() > SLOW_ROUNDS:
+            few = len(self.shrinking.moving(self.active)) <= SOME * self.visits
+            slow = self._epochs_left() > (SLOW_ROUNDS if few else side.slow)
+            slow = slow and self.shrinking.slow and not self._solvable(self.shrinking)
+            if "faces" in solvers and slow:
                 self._ascend_faces()
         elif not early:
             slow = self._epochs_left() > side.slow
@@ -700,7 +706,7 @@ class Run:
         ascent = part.ascent
         shrinking, level = self.shrinking, self.plan.target.level(self.primal)
         assert shrinking is not None
-        enough = SOLVED * level / part.share
+        enough, shrinking.least = SOLVED * level / part.share, shrinking.gap
 
         def passes_left() -> int:
             self.epochs = begun + -(-ascent.touched // nnz)

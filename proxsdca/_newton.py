@@ -45,9 +45,10 @@ PATIENCE = 3  # proximal steps without a rise, after which epochs are better
 LEVEL = 0.3  # of the slope where a step begins may be left where it ends, if that is before it does
 LEAST = 6  # passes over X that a step of Newton's method takes, at the least
 SOLVED = 0.6  # of the target may be left where only examples that are not at rest take part
-FACE_ACCURACY = 0.3  # the part of the gradient along the faces that may be left ...
+FACE_ACCURACY = 0.7  # the part of the gradient along the faces that may be left ...
 BLOCK_ACCURACY = 0.05  # ... and where an example has several margins
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
+FEW_PRODUCTS = 5  # with H, for a step to be followed by a longer one
 ACCURACY = 0.2  # of the equations of proximal steps
 FEW = 1.25  # times those on the move, examples take part in a proximal step
 MOST_FEW = 0.75  # of all, for that to be worth it
@@ -300,6 +301,7 @@ class Ascent(Steps):
         rose, few, before = False, self._undecided() if mu > 0 else None, self.gap
         least = self.dual - ROUNDING * abs(self.dual)  # where alpha is as good as it gets
         work: list[int] = []  # steps of conjugate gradients since the preconditioner was made
+        products = 0  # of all of them
         for steps in range(STEPS + 1):
             response = self._next
             self._v = self._point(response)
@@ -334,6 +336,7 @@ class Ascent(Steps):
             work.append(
                 core.solve(self._v, self._step, accuracy, min(200, (left - LEAST) // 2 + 1))
             )
+            products += work[-1]
             core.margins(self._step, self._dz)
             t, w, (value, others, loss, conjugate) = self._search(value)
             self.w = w
@@ -341,7 +344,10 @@ class Ascent(Steps):
         if rose:
             problem.copy_alpha(self.alpha, self._best)
         if mu > 0:
-            self._mu *= 0.2 if steps <= 4 else 0.4 if steps <= 8 else 1.0 if steps < STEPS else 3.0
+            eager = 0.2 if steps <= 4 else 0.4 if steps <= 8 else 1.0
+            if isinstance(core, ScalarNewton) and not core.exact:  # longer steps take more products
+                eager = 0.5 if products <= FEW_PRODUCTS else 1.0
+            self._mu *= eager if steps < STEPS else 3.0
         self._failures = 0 if rose or self.gap < 0.99 * before else self._failures + 1
 
     def _search(self, value: float) -> tuple[float, np.ndarray, tuple[float, float, float, float]]:

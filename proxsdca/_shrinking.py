@@ -22,6 +22,7 @@ SOME = 0.5  # ... than this for a look at the others to take the place of an epo
 FEWEST = 0.1  # ... than this for Newton's method on them to follow passes that were not enough, ...
 NIGH_FEWEST, NIGH, FAR = 0.2, 100.0, 10.0  # ... or than this for it to take the place of so many
 # passes to come, where the gap is no more than so many times the target
+CLOSE = 0.05  # of P is the gap at the most, where that goes by products
 MOST_VISITS, MOST_PASSES = 2.0, 50  # of n, and how many passes, between two epochs
 ENOUGH = 0.1  # times the gap that the last epoch has seen
 NEAR = 0.8  # times the target, at which a certificate is worth its work ...
@@ -72,16 +73,15 @@ class Shrinking:
             self.rate = math.sqrt(self.rate * left / self.left)
         self.left = left
 
-    def solvable(self, part: float) -> bool:
+    def solvable(self, part: float, wide: bool) -> bool:
         """Whether Newton's method on those that move, a part of all rows, is faster than more
-        passes; no, where the gap has not halved since it last was."""
+        passes: by products with H where X is wide, by H itself otherwise. No, where the gap has
+        not halved since it last was."""
         to_go = math.log(self.gap / self.level) if 0 < self.level < self.gap else 0.0
-        far = self.gap <= NIGH * self.level and to_go > FAR * -math.log(min(self.rate, 1.0))
-        most = NIGH_FEWEST if far else FEWEST if self.short else 0.0
-        if not (0 < part <= most and self.gap < 0.5 * self.least):
-            return False
-        self.least = self.gap
-        return True
+        far = to_go > FAR * -math.log(min(self.rate, 1.0))
+        nigh = far and self.gap <= NIGH * self.level
+        most = SOME if wide and far else NIGH_FEWEST if nigh else FEWEST if self.short else 0.0
+        return 0 < part <= most and self.gap < 0.5 * self.least
 
     @property
     def slow(self) -> bool:

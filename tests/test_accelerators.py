@@ -468,13 +468,15 @@ def test_when_newton_takes_the_place_of_passes():
     shrinking.passed(0.5)
     shrinking.passed(0.45)  # so that 0.1 of the gap is not near
     shrinking.seen(1.0, 0.4, 0.02)
-    assert not shrinking.solvable(0.0)
-    assert not shrinking.solvable(0.3)
-    assert shrinking.solvable(0.19)  # many passes of that rate are needed
-    assert not shrinking.solvable(0.19)  # as before
+    assert not shrinking.solvable(0.0, False)
+    assert not shrinking.solvable(0.3, False)
+    assert shrinking.solvable(0.19, False)  # many passes of that rate are needed
+    assert shrinking.solvable(0.4, True)
+    shrinking.least = shrinking.gap
+    assert not shrinking.solvable(0.19, False)  # as before
     shrinking.seen(1.0, 0.15, 1e-6)
-    assert not shrinking.solvable(0.19)  # few of many rows, far from the target
-    assert shrinking.solvable(0.09)  # but passes were not enough
+    assert not shrinking.solvable(0.19, False)  # few of many rows, far from the target
+    assert shrinking.solvable(0.09, False)  # but passes were not enough
     shrinking.seen(1.0, 0.05, 1e-6)
     shrinking.passed(0.001)  # as they are here
-    assert not shrinking.solvable(0.09)
+    assert not shrinking.solvable(0.09, False)
