@@ -24,7 +24,7 @@ NIGH_FEWEST, NIGH, FAR = 0.2, 100.0, 10.0  # ... or than this for it to take the
 # passes to come, where the gap is no more than so many times the target
 CLOSE = 0.05  # of P is the gap at the most, where that goes by products
 MOST_VISITS, MOST_PASSES = 2.0, 50  # of n, and how many passes, between two epochs
-ENOUGH = 0.1  # times the gap that the last epoch has seen
+ENOUGH = 0.05  # times the gap that the last epoch has seen
 NEAR = 0.8  # times the target, at which a certificate is worth its work ...
 WITHIN = 3.0  # ... and times the target, from where passes go that far
 CALM = 0.3  # times the furthest that the last steps have moved a margin
@@ -69,8 +69,9 @@ class Shrinking:
     def passed(self, left: float) -> None:
         """After a pass."""
         self.short = left > self.enough
-        if left > 0 and self.left > 0:
-            self.rate = math.sqrt(self.rate * left / self.left)
+        before = self.left if self.left > 0 else self.gap
+        if left > 0 and before > 0:
+            self.rate = math.sqrt(self.rate * left / before)
         self.left = left
 
     def solvable(self, part: float, wide: bool) -> bool:
