@@ -453,7 +453,7 @@ def test_few_rows_that_are_slow_are_solved_by_newton(monkeypatch):
         ascend(run, which)
 
     monkeypatch.setattr(proxsdca._loop.Run, "_ascend_part", noted)
-    case = make("hinge", n=4000, d=40, density=0.3, seed=2, lam=1e-3)
+    case = make("hinge", n=4000, d=40, density=0.3, seed=2, lam=3e-4)
     r = case.solve(tol=1e-7)
     assert r.converged
     assert "newton" in r.solver

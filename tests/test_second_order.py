@@ -283,7 +283,7 @@ def test_storages_and_bits(ascents):
 @pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
 def test_nothing_but_epochs_where_they_are_asked_for(keywords, ascents):
     make("hinge", seed=5, d=12, **HARD).solve(**{"max_epochs": 200, **keywords})
-    assert ascents == {"all": 0, "faces": 0}
+    assert not any(ascents.values())
 
 
 @pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")

@@ -4,6 +4,8 @@ import numpy as np
 
 from libc.math cimport INFINITY, sqrt
 
+from .wide cimport go_along, inner_wide, turn
+
 
 cdef class Equations:
     """What has `product`, the one with H, and `precondition`, by what H is near to."""
@@ -26,12 +28,12 @@ cdef class Equations:
 
         Returns the number of steps of the method of conjugate gradients.
         """
-        cdef Py_ssize_t j, step = 0, dim = self.dim
+        cdef Py_ssize_t step = 0, dim = self.dim
         cdef double[::1] r = np.negative(gradient)
         cdef double[::1] p = np.zeros(dim)
         cdef double[::1] Hp = np.zeros(dim)
         cdef double[::1] z = np.zeros(dim)
-        cdef double rz, last, first, bend, a, size, along, length
+        cdef double rz, last, first, bend, a, size = 0, along = 0, length = 0
         cdef bint outside
         x[:] = 0
         self.advance(0)
@@ -42,30 +44,28 @@ cdef class Equations:
             self.left = 0
             return 0
         p[:] = z
-        rz = first = inner(&r[0], &z[0], dim)
-        self.left = inner(&r[0], &r[0], dim)
+        rz = first = inner_wide(&r[0], &z[0], dim)
+        self.left = inner_wide(&r[0], &r[0], dim)
         while (step < most and rz > accuracy * accuracy * first and rz > 0
                and self.left > enough):
             self.product(p, Hp)
-            bend = inner(&p[0], &Hp[0], dim)
+            bend = inner_wide(&p[0], &Hp[0], dim)
             if not bend > 0:
                 break
             a = rz / bend
-            size = inner(&x[0], &x[0], dim)
-            along = inner(&x[0], &p[0], dim)
-            length = inner(&p[0], &p[0], dim)
-            outside = size + a * (2 * along + a * length) > radius * radius
+            outside = False
+            if radius < INFINITY:
+                size = inner_wide(&x[0], &x[0], dim)
+                along = inner_wide(&x[0], &p[0], dim)
+                length = inner_wide(&p[0], &p[0], dim)
+                outside = size + a * (2 * along + a * length) > radius * radius
             if outside:
                 a = (sqrt(along * along + length * (radius * radius - size)) - along) / length
-            for j in range(dim):
-                x[j] += a * p[j]
-                r[j] -= a * Hp[j]
+            self.left = go_along(a, &p[0], &Hp[0], &x[0], &r[0], dim)
             self.advance(a)
             self.precondition(r, z)
-            last, rz = rz, inner(&r[0], &z[0], dim)
-            self.left = inner(&r[0], &r[0], dim)
-            for j in range(dim):
-                p[j] = z[j] + rz / last * p[j]
+            last, rz = rz, inner_wide(&r[0], &z[0], dim)
+            turn(rz / last, &z[0], &p[0], dim)
             step += 1
             if outside:
                 break

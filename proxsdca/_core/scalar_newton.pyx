@@ -30,7 +30,7 @@ from .signals cimport PATIENCE, poll
 from .step cimport term_argument
 from .sums cimport Sum, add, result
 from .term cimport Term
-from .wide cimport exp_each, hinge_responses_each, log_each
+from .wide cimport divide_each, exp_each, hinge_responses_each, log_each, scale_each
 
 ctypedef fused SomeTerm:
     Logistic
@@ -351,19 +351,15 @@ cdef class ScalarNewton(Equations):
                 self.free += 1
 
     def product(self, const double[::1] x, double[::1] out):
-        cdef Py_ssize_t j
-        for j in range(self.dim):
-            out[j] = self.lam * x[j]
+        scale_each(self.lam, &x[0], &out[0], self.dim)
         self._pass(TASK_PRODUCT, x, out)
 
     def precondition(self, const double[::1] r, double[::1] out):
-        cdef Py_ssize_t j
-        memcpy(&out[0], &r[0], self.dim * sizeof(double))
         if self.blocked:
+            memcpy(&out[0], &r[0], self.dim * sizeof(double))
             substitute(&self.block[0], self.dim, &out[0])
         else:
-            for j in range(self.dim):
-                out[j] /= self.block[j]
+            divide_each(&r[0], &self.block[0], &out[0], self.dim)
 
     def _pass(self, int task, vector, double[::1] out):
         cdef const double[::1] x = vector

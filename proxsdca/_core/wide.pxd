@@ -249,6 +249,46 @@ cdef extern from *:
         sums[2] = proxsdca_fold(rise);
     }
 
+    /* x^T y, as above; x += a p and r -= a q, which returns r^T r; p = z + b p. */
+    PROXSDCA_WIDE static double proxsdca_inner_wide(
+        const double* x, const double* y, ptrdiff_t n)
+    {
+        return proxsdca_inner(x, y, n);
+    }
+
+    PROXSDCA_WIDE static double proxsdca_go_along(
+        double a, const double* restrict p, const double* restrict q, double* restrict x,
+        double* restrict r, ptrdiff_t n)
+    {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            x[i] += a * p[i];
+            r[i] -= a * q[i];
+        }
+        return proxsdca_inner(r, r, n);
+    }
+
+    PROXSDCA_WIDE static void proxsdca_turn(
+        double b, const double* restrict z, double* restrict p, ptrdiff_t n)
+    {
+        for (ptrdiff_t i = 0; i < n; i++)
+            p[i] = z[i] + b * p[i];
+    }
+
+    /* out = x / y, and out = a x. */
+    PROXSDCA_WIDE static void proxsdca_divide_each(
+        const double* restrict x, const double* restrict y, double* restrict out, ptrdiff_t n)
+    {
+        for (ptrdiff_t i = 0; i < n; i++)
+            out[i] = x[i] / y[i];
+    }
+
+    PROXSDCA_WIDE static void proxsdca_scale_each(
+        double a, const double* restrict x, double* restrict out, ptrdiff_t n)
+    {
+        for (ptrdiff_t i = 0; i < n; i++)
+            out[i] = a * x[i];
+    }
+
     /* out_i in proportion to exp(x_i), adding up to 1. */
     PROXSDCA_WIDE static void proxsdca_softmax(
         const double* restrict x, double* restrict out, ptrdiff_t n)
@@ -610,6 +650,16 @@ cdef extern from *:
         double* stiff, double* move, double* found) noexcept nogil
     double log_sum_exp "proxsdca_log_sum_exp"(const double* x, Py_ssize_t n) noexcept nogil
     double sum_x_log_x "proxsdca_sum_x_log_x"(const double* x, Py_ssize_t n) noexcept nogil
+    double inner_wide "proxsdca_inner_wide"(
+        const double* x, const double* y, Py_ssize_t n) noexcept nogil
+    double go_along "proxsdca_go_along"(
+        double a, const double* p, const double* q, double* x, double* r,
+        Py_ssize_t n) noexcept nogil
+    void turn "proxsdca_turn"(double b, const double* z, double* p, Py_ssize_t n) noexcept nogil
+    void divide_each "proxsdca_divide_each"(
+        const double* x, const double* y, double* out, Py_ssize_t n) noexcept nogil
+    void scale_each "proxsdca_scale_each"(
+        double a, const double* x, double* out, Py_ssize_t n) noexcept nogil
     void hinge_responses_each "proxsdca_hinge_responses"(
         const double* y, const double* m, const double* old, double mu, Py_ssize_t n,
         double* out, double* sums) noexcept nogil
