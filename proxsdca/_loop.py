@@ -343,12 +343,12 @@ class Run:
     def _averages(self) -> bool:
         """Whether w is to be the mean over the last epoch: where phi has kinks, w goes on moving
         about the solution. Means of sparse w are less so."""
-        problem, plan = self.problem, self.plan
+        plan = self.plan
         return (
-            self.shrinking is not None
-            and "averaging" in plan.solvers
-            and problem.loss.gamma == 0
-            and isinstance(problem.map, L2Map)
+            "averaging" in plan.solvers
+            and plan.order == "permutation"
+            and self.side.kinked
+            and isinstance(self.problem.map, L2Map)
         )
 
     def _core(self) -> Core:
@@ -737,7 +737,9 @@ class Run:
                 return
         self._use("newton")
         plan, nnz = self.plan, max(1, self.problem.nnz)
-        ascent, begun = self.side.ascent(self.b, self.room), self.epochs
+        mean = self.mean / self.parts if self.mean is not None and self.parts else None
+        ascent, begun = self.side.ascent(self.b, self.room, mean), self.epochs
+        self.parts = 0  # the last epoch is past
 
         def passes_left() -> int:
             self.epochs = begun + -(-ascent.touched // nnz)

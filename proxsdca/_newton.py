@@ -50,7 +50,7 @@ BLOCK_ACCURACY = 0.05  # ... and where an example has several margins
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 FEW_PRODUCTS = 5  # with H, for a step to be followed by a longer one
 ACCURACY = 0.2  # of the equations of proximal steps
-FEW = 1.25  # times those on the move, examples take part in a proximal step
+FEW = 2.0  # times those on the move, examples take part in a proximal step
 MOST_FEW = 0.75  # of all, for that to be worth it
 BETWEEN = 5  # epochs between two ascents along faces
 SAMPLE = 16  # of so many examples one, to start from their solution ...
@@ -223,9 +223,9 @@ class Steps:
 class Ascent(Steps):
     """Proximal steps on the dual, from a given alpha.
 
-    A hinge's alpha_i are at a corner for most i. Those whose class leads by far stay there during
-    a step on the others, which is one of a smaller problem of the same kind; after it all are
-    looked at again.
+    A hinge's alpha_i respond with a corner for most i. Those whose class leads by far there are
+    left at it during a step on the others, which is one of a smaller problem of the same kind;
+    after it all are looked at again.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ class Ascent(Steps):
                 np.copyto(self.best_w, self.w)
             nearest, left = max(dual, self.dual), passes_left()
             if few is not None and left >= LEAST and self.primal - nearest > level(self.primal):
-                return self._ascend_few(few, level, passes_left)
+                return self._ascend_few(few, conjugate, level, passes_left)
             few = None
             if dual > self.dual:
                 rose = True
@@ -385,9 +385,12 @@ class Ascent(Steps):
         return t, w, (trial, others, loss, conjugate)
 
     def _undecided(self) -> np.ndarray | None:
-        """The examples that are on the move, and those that may be next; None for all of them."""
+        """The examples that are not at a corner, and those that may leave theirs next; None for
+        all of them."""
         core, problem = self.core, self.problem
         if self.rest is not None or not (isinstance(core, Newton) and core.shared):
+            return None
+        if self._failures or not self.gap < math.inf:
             return None
         leads = core.leads
         most = int(FEW * np.count_nonzero(leads < 0))
@@ -398,10 +401,12 @@ class Ascent(Steps):
     def _ascend_few(
         self,
         few: np.ndarray,
+        conjugate: float,
         level: Callable[[float], float],
         passes_left: Callable[[], int],
     ) -> None:
-        """A proximal step on some of the examples, and a look at all of them."""
+        """A proximal step on some of the examples, where the others respond as they do now, and a
+        look at all of them; conjugate is the mean of s_i omega of this response."""
         problem, alpha, part = self.problem, self.alpha.take(few), len(few) / self.problem.n
         assert isinstance(problem, VectorProblem)
         # 1/n and lam are those of the whole, up to a factor
@@ -412,26 +417,33 @@ class Ascent(Steps):
             weight=None if problem.weight is None else problem.weight[few],
             lam=problem.lam / part,
         )
-        core, v = newton(some, alpha), self._point(self.alpha)
-        conjugate = -self.dual - 0.5 * problem.lam * product(v, v)
+        core, response, v, before = newton(some, alpha), self._next.take(few), self._v, self.gap
         rest = Rest(
-            some.lam * v - some.correlations(alpha), conjugate / part - core.conjugate(alpha)
+            some.lam * v - some.correlations(response),
+            conjugate / part - core.conjugate(response),
         )
         ascent = self._few = Ascent(some, alpha, self.dual / part, core, rest, self.w)
         ascent._mu = self._mu
         ascent.ascend(lambda primal: level(part * primal) / part, passes_left)
-        self.w, self._mu = ascent.w, ascent._mu
         self._accumulated, self._few = self._accumulated + ascent.touched, None
-        if not ascent._failures:
-            self.alpha.put(few, alpha)
+        rose = part * ascent.dual > self.dual
+        if rose:
+            self._next.put(few, alpha)
+            problem.copy_alpha(self.alpha, self._next)
             self.dual = part * ascent.dual
-        self._failures = self._failures + 1 if ascent._failures else 0
+        back, self.w = self.w, ascent.w
         self.core.margins(self.w, self._z)
         self._found = self._respond(None, 0.0)
         primal = self._found[1] + 0.5 * problem.lam * product(self.w, self.w)
         if primal < self.primal:
             self.primal = primal
             np.copyto(self.best_w, self.w)
+        if rose or self.gap < 0.99 * before:
+            self._mu, self._failures = ascent._mu, 0
+            return
+        self._failures += 1
+        self.w, self._found = back, None  # the others have not stayed where they were
+        self.core.margins(self.w, self._z)
 
 
 class SmoothAscent(Steps):

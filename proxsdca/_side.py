@@ -216,8 +216,8 @@ class Side:
         """How many epochs a run from 0 may take, where that is known beforehand."""
         return 0.0
 
-    def ascent(self, b: Any, room: Room) -> Ascent | SmoothAscent:
-        """Steps on all of alpha at once, from b."""
+    def ascent(self, b: Any, room: Room, w: np.ndarray | None = None) -> Ascent | SmoothAscent:
+        """Steps on all of alpha at once, from b, and from w where there is a good one."""
         raise NotImplementedError
 
     def faces(self, b: Any) -> Any:
@@ -227,6 +227,11 @@ class Side:
     @property
     def shrinks(self) -> bool:
         """Whether rows may come to rest, and the loop notes which."""
+        return False
+
+    @property
+    def kinked(self) -> bool:
+        """Whether w goes on moving about the solution, as its steps do not get smaller."""
         return False
 
     def working_sets(self) -> WorkingSets | None:
@@ -432,7 +437,7 @@ class RowSide(Side):
         ratio = max(1.0, start / max(level(start), TINY))
         return float(0.5 * (1 + condition) * math.log(ratio))
 
-    def ascent(self, b: Any, room: Room) -> Ascent | SmoothAscent:
+    def ascent(self, b: Any, room: Room, w: np.ndarray | None = None) -> Ascent | SmoothAscent:
         problem, core = self.problem, _newton.scalar_newton(self.problem)
         if problem.loss.gamma > 0:
             return SmoothAscent(problem, b, core)
@@ -446,6 +451,10 @@ class RowSide(Side):
     def shrinks(self) -> bool:
         separable = isinstance(self.map, (L2Map, L1L2Map, WeightedL1L2Map))
         return separable and not self.term.foreign and self.term.may_rest(self.target[0])
+
+    @property
+    def kinked(self) -> bool:
+        return self.shrinks and self.problem.loss.gamma == 0
 
     def primal_estimate(self, core: Core, last: float) -> float:
         # g(w) >= v^T w / 2, so this is an estimate from below
@@ -496,12 +505,12 @@ class BlockSide(RowSide):
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
         return 0.0  # that the gap falls as fast as for one margin is not known
 
-    def ascent(self, b: Any, room: Room) -> Ascent:
+    def ascent(self, b: Any, room: Room, w: np.ndarray | None = None) -> Ascent:
         b.tidy()
         core = self.faces(b)
         v = self.problem.correlations(b) / self.lam
         dual = -core.conjugate(b) - 0.5 * self.lam * product(v, v)
-        return Ascent(self.problem, b, dual, core, w=v)
+        return Ascent(self.problem, b, dual, core, w=v if w is None else w)
 
     def faces(self, b: Any) -> Newton:
         return _newton.newton(self.problem, b)
@@ -512,6 +521,10 @@ class BlockSide(RowSide):
     @property
     def shrinks(self) -> bool:
         return False
+
+    @property
+    def kinked(self) -> bool:
+        return bool(self.term.gamma == 0)
 
     def settle(self, b: Any, curvature: np.ndarray) -> np.ndarray:
         """alpha_i of an example without a nonzero entry is -s_i phi'(0) at the optimum."""

@@ -424,10 +424,10 @@ def test_steps_on_few_are_steps_on_all(weighted, monkeypatch):
     sizes = []
     step = _newton.Ascent._ascend_few
 
-    def watched(self, few, reached, passes_left):
+    def watched(self, few, *others):
         sizes.append(len(few))
         before = self.dual
-        step(self, few, reached, passes_left)
+        step(self, few, *others)
         problem, room = self.problem, self.problem.room()
         at = problem.evaluate(self.w, self.alpha, room)
         assert self.dual == pytest.approx(at.dual, rel=1e-12)

@@ -26,6 +26,8 @@ cdef class Duals:
     cdef bint write(self, Py_ssize_t i, const double* mass) noexcept nogil
     # Keep row `at` of another alpha of the same kind as row i, likewise.
     cdef bint copy(self, Py_ssize_t i, Duals other, Py_ssize_t at) noexcept nogil
+    # Keep a mass at class j alone as row i, likewise.
+    cdef bint corner(self, Py_ssize_t i, Py_ssize_t j, double mass) noexcept nogil
 
 
 cdef class DenseDuals(Duals):

@@ -43,6 +43,9 @@ cdef class Duals:
     cdef bint copy(self, Py_ssize_t i, Duals other, Py_ssize_t at) noexcept nogil:
         return False
 
+    cdef bint corner(self, Py_ssize_t i, Py_ssize_t j, double mass) noexcept nogil:
+        return False
+
     def state(self):
         """alpha to the last bit: how many entries rows have, where these stand, and what they are.
 
@@ -95,14 +98,12 @@ cdef class Duals:
         """Prepare for passes over all rows in order."""
 
     def assign(self, Duals other):
-        """Take the values of another alpha."""
+        """Take the values of another alpha of the same examples."""
         cdef Py_ssize_t i
         cdef bint kept = True
-        cdef double[::1] mass = np.zeros(self.widest)
         with nogil:
             for i in range(self.n):
-                other.read(i, &mass[0])
-                kept = kept and self.write(i, &mass[0])
+                kept = kept and self.copy(i, other, i)
         if not kept:
             raise MemoryError
 
@@ -252,6 +253,12 @@ cdef class DenseDuals(Duals):
                self.size(i) * sizeof(double))
         return True
 
+    cdef bint corner(self, Py_ssize_t i, Py_ssize_t j, double mass) noexcept nogil:
+        memset(&self.mass[self.first(i)], 0, self.size(i) * sizeof(double))
+        if j != self.target_view[i]:
+            self.mass[self.first(i) + j] = mass
+        return True
+
 
 cdef class CompactDuals(Duals):
     """Only what is not 0: a span of a growing pool for each row."""
@@ -306,6 +313,15 @@ cdef class CompactDuals(Duals):
         if count:
             memcpy(self.pool + self.spans[i].first, (<CompactDuals>other).pool + source.first,
                    count * sizeof(Entry))
+        return True
+
+    cdef bint corner(self, Py_ssize_t i, Py_ssize_t j, double mass) noexcept nogil:
+        cdef Py_ssize_t count = j != self.target_view[i]
+        if count > self.spans[i].capacity and not self.make_room(i, count):
+            return False
+        self.spans[i].count = count
+        if count:
+            self.pool[self.spans[i].first].mass, self.pool[self.spans[i].first].j = mass, j
         return True
 
     cdef bint make_room(self, Py_ssize_t i, Py_ssize_t count) noexcept nogil:

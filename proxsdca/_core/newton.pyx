@@ -126,7 +126,7 @@ cdef class Newton(Equations):
     def respond(self, const double[::1] z, dz, double t, Duals base, double mu, Duals out):
         """The beta that attain the losses at z + t dz, into `out`, which may be None for mu = 0.
 
-        For mu > 0, `leads` says by how much the classes of those lead that stay at a corner; it is
+        For mu > 0, `leads` says by how much the classes of those lead that are at a corner; it is
         negative for the others, and infinite for examples of no weight.
 
         Returns
@@ -137,7 +137,7 @@ cdef class Newton(Equations):
             The means of s_i phi and of s_i omega.
         """
         cdef const double[::1] direction = dz
-        cdef Py_ssize_t i, j, k, y, first, widest = self.shape.widest
+        cdef Py_ssize_t i, j, k, y, first, top = 0, widest = self.shape.widest
         cdef double* at = &self.rooms[0]
         cdef double* beta = at + widest
         cdef double* old = at + 2 * widest
@@ -172,13 +172,16 @@ cdef class Newton(Equations):
                         for j in range(k):
                             old[j] /= s
                     old[y] = fmax(1 - total(old, k), 0)
-                    self.lead[i] = self.term.lead(y, delta, old, at, k, room, &smoothed)
+                    self.lead[i] = self.term.lead(y, delta, old, at, mu, k, room, &smoothed, &top)
                 add(&loss, s * smoothed)
-                if mu > 0 and self.lead[i] >= 0:    # it stays
-                    add(&conjugate, s * self.term.omega(y, delta, old, k))
-                    add(&smooth, s * smoothed)
+                if mu > 0 and self.lead[i] >= 0:    # beta is the corner `top`
+                    square = 1 - 2 * old[top]
+                    for j in range(k):
+                        square += old[j] * old[j]
+                    add(&conjugate, -s * delta[top])
+                    add(&smooth, s * (at[top] - at[y] + delta[top] - 0.5 * mu * square))
                     self.ones[y] = 1
-                    kept = kept and out.copy(i, base, i)
+                    kept = kept and out.corner(i, top, s)
                     unseen += k
                     continue
                 if mu > 0:

@@ -34,10 +34,12 @@ cdef class VectorLoss:
     cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
                       const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil
 
-    # Where z attains phi at the corner that beta is, by how much its class leads; else -1.  phi is
-    # phi(z) in any case.  For a sparse beta alone; room has k numbers.
+    # Where `best` for q = mu ends at a corner, which is then `top`, by how much its class leads
+    # there; else something negative.  phi is phi(z) in any case.  For a sparse beta alone; room
+    # has k numbers.
     cdef double lead(self, Py_ssize_t y, const double* delta, const double* beta, const double* z,
-                     Py_ssize_t k, double* room, double* phi) noexcept nogil
+                     double mu, Py_ssize_t k, double* room, double* phi,
+                     Py_ssize_t* top) noexcept nogil
 
     # The derivative of beta' with respect to m, beta' being `best` for q = mu, or `attain` where
     # mu = 0: its product with t, and its diagonal.  beta' is given on its support.

@@ -18,7 +18,7 @@ from .losses import OPTIONS
 from .block_step cimport Block, block_step
 from .sums cimport EVALUATION, UNIT, Sum, add, result
 from .wide cimport (
-    leaders, log_each, log_sum_exp, softmax, softmax_start, softmax_step, sum_x_log_x,
+    log_each, log_sum_exp, softmax, softmax_start, softmax_step, sum_x_log_x, two_largest,
 )
 
 
@@ -81,7 +81,8 @@ cdef class VectorLoss:
         return 0
 
     cdef double lead(self, Py_ssize_t y, const double* delta, const double* beta, const double* z,
-                     Py_ssize_t k, double* room, double* phi) noexcept nogil:
+                     double mu, Py_ssize_t k, double* room, double* phi,
+                     Py_ssize_t* top) noexcept nogil:
         phi[0] = self.phi(y, delta, z, k)
         return -1
 
@@ -384,11 +385,19 @@ cdef class MulticlassHinge(VectorLoss):
         return clip(gain / fmax(Q, DBL_MIN), 0, 1)
 
     cdef double lead(self, Py_ssize_t y, const double* delta, const double* beta, const double* z,
-                     Py_ssize_t k, double* room, double* phi) noexcept nogil:
+                     double mu, Py_ssize_t k, double* room, double* phi,
+                     Py_ssize_t* top) noexcept nogil:
         cdef double found[3]
-        cdef double count = leaders(beta, z, delta, k, found)
+        cdef double by
+        cdef Py_ssize_t j = 0
+        two_largest(beta, z, delta, mu, k, room, found)
         phi[0] = fmax(found[2] - z[y], 0)
-        return found[1] - found[0] if count == 1 and found[1] >= found[0] else -1.0
+        by = found[0] - found[1] - mu
+        if by >= 0:
+            while room[j] != found[0]:
+                j += 1
+            top[0] = j
+        return by
 
     cdef void bend(self, const double* beta, Py_ssize_t k, double mu, const double* t,
                    double* product) noexcept nogil:

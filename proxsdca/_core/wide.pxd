@@ -525,39 +525,45 @@ cdef extern from *:
         PROXSDCA_LANES(proxsdca_lanes_out, w, a);
     }
 
-    /* How many beta_i are not 0.  found has the largest of z_i + delta_i where they are 0, the sum
-       of it where they are not, and the largest of all. */
-    PROXSDCA_WIDE static double proxsdca_leaders(
+    /* p = mu beta + delta + z; found has the two largest of these, and the largest of delta + z. */
+    PROXSDCA_WIDE static void proxsdca_two_largest(
         const double* restrict beta, const double* restrict z, const double* restrict delta,
-        ptrdiff_t n, double* restrict found)
+        double mu, ptrdiff_t n, double* restrict p, double* restrict found)
     {
-        double count[8] = {0, 0, 0, 0, 0, 0, 0, 0}, own[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-        double others[8], all[8];
+        double first[8], second[8], all[8];
+        ptrdiff_t i = 0;
         for (ptrdiff_t c = 0; c < 8; c++)
-            others[c] = all[c] = -INFINITY;
-        for (ptrdiff_t i = 0; i + 8 <= n; i += 8) {
+            first[c] = second[c] = all[c] = -INFINITY;
+        for (; i + 8 <= n; i += 8) {
             PROXSDCA_ROLLED
             for (ptrdiff_t c = 0; c < 8; c++) {
-                uint64_t mask = proxsdca_sign(0 - beta[i + c]);
-                double x = z[i + c] + delta[i + c];
-                double y = proxsdca_either(-INFINITY, x, mask);
-                count[c] += proxsdca_kept(1, mask);
-                own[c] += proxsdca_kept(x, mask);
-                others[c] = y > others[c] ? y : others[c];
+                double x = delta[i + c] + z[i + c], y = (mu * beta[i + c] + delta[i + c]) + z[i + c];
+                double less = y < first[c] ? y : first[c];
                 all[c] = x > all[c] ? x : all[c];
+                first[c] = y > first[c] ? y : first[c];
+                second[c] = less > second[c] ? less : second[c];
+                p[i + c] = y;
             }
         }
-        for (ptrdiff_t i = n & ~(ptrdiff_t)7; i < n; i++) {
-            double x = z[i] + delta[i];
-            count[0] += beta[i] > 0;
-            own[0] += beta[i] > 0 ? x : 0;
-            others[0] = beta[i] > 0 || others[0] > x ? others[0] : x;
-            all[0] = all[0] > x ? all[0] : x;
+        for (; i < n; i++) {
+            double x = delta[i] + z[i], y = (mu * beta[i] + delta[i]) + z[i];
+            double less = y < first[i % 8] ? y : first[i % 8];
+            all[i % 8] = x > all[i % 8] ? x : all[i % 8];
+            first[i % 8] = y > first[i % 8] ? y : first[i % 8];
+            second[i % 8] = less > second[i % 8] ? less : second[i % 8];
+            p[i] = y;
         }
-        found[0] = proxsdca_top(others, 8);
-        found[1] = proxsdca_fold(own);
-        found[2] = proxsdca_top(all, 8);
-        return proxsdca_fold(count);
+        for (int half = 4; half; half /= 2)
+            for (ptrdiff_t c = 0; c < half; c++) {
+                double less = first[c + half] < first[c] ? first[c + half] : first[c];
+                double next = second[c + half] > second[c] ? second[c + half] : second[c];
+                first[c] = first[c + half] > first[c] ? first[c + half] : first[c];
+                second[c] = less > next ? less : next;
+                all[c] = all[c + half] > all[c] ? all[c + half] : all[c];
+            }
+        found[0] = first[0];
+        found[1] = second[0];
+        found[2] = all[0];
     }
 
     /* out = factor (x - y); returns how many of its numbers are not 0. */
@@ -675,9 +681,9 @@ cdef extern from *:
     void sum_out "proxsdca_sum_out"(
         const double* x, const Py_ssize_t* places, Py_ssize_t count, const double* a,
         Py_ssize_t k, double* w) noexcept nogil
-    double leaders "proxsdca_leaders"(
-        const double* beta, const double* z, const double* delta, Py_ssize_t n,
-        double* found) noexcept nogil
+    void two_largest "proxsdca_two_largest"(
+        const double* beta, const double* z, const double* delta, double mu, Py_ssize_t n,
+        double* p, double* found) noexcept nogil
     Py_ssize_t difference "proxsdca_difference"(
         const double* x, const double* y, double factor, Py_ssize_t n, double* out) noexcept nogil
     void tally_in "proxsdca_tally_in"(
