@@ -15,7 +15,8 @@ from . import _validate
 # name -> what it is
 ACCELERATORS = {
     "growing": "a first epoch with the steps of a problem that grows from few examples to all",
-    "near": "logistic and softmax steps that end near the exact one, at 0.999 of its rise or more",
+    "near": "logistic and softmax steps that end near the exact one, at 0.99 of its rise or more",
+    "beyond": "softmax steps that go beyond the exact one, and keep 0.8 of its rise or more",
     "shrinking": "rows whose alpha_i stays at an end of its domain are passed over for a while",
     "averaging": "w as its mean over the last epoch, where phi has kinks",
     "screening": "columns that are proven to be 0 are dropped",

@@ -355,6 +355,7 @@ class Run:
         """The loop, for what the side is now."""
         core = self.side.epoch(self.curvature, self.b, self.v, self.plan.option)
         core.near = "near" in self.plan.solvers and self.side.nears
+        core.beyond = "beyond" in self.plan.solvers and self.side.goes_beyond
         if self.shrinking is not None:
             assert isinstance(core, Epoch)
             core.watch(self.shrinking.rests)
@@ -485,7 +486,7 @@ class Run:
                     self.mean[:], self.parts = 0, 0
                 self.state.core.forget(len(self.order.next()))
         self._use("epochs")
-        for name in ("growing", "near"):
+        for name in ("growing", "near", "beyond"):
             if getattr(self.state.core, name):
                 self._use(name)
         if not self._sweep(np.flatnonzero(self.active) if self.looks else self.order.visits):
@@ -738,7 +739,7 @@ class Run:
         self._use("newton")
         plan, nnz = self.plan, max(1, self.problem.nnz)
         mean = self.mean / self.parts if self.mean is not None and self.parts else None
-        ascent, begun = self.side.ascent(self.b, self.room, mean), self.epochs
+        ascent, begun = self.side.ascent(self.b, self.v, self.room, mean), self.epochs
         self.parts = 0  # the last epoch is past
 
         def passes_left() -> int:

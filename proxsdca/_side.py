@@ -193,6 +193,11 @@ class Side:
         return isinstance(self.term, (Logistic, Softmax))
 
     @property
+    def goes_beyond(self) -> bool:
+        """Whether steps may go beyond their ends, which gets further together."""
+        return False
+
+    @property
     def second_order(self) -> str:
         """The kind of second-order ascent: "all" of alpha, its "faces", or ""."""
         return ""
@@ -216,7 +221,9 @@ class Side:
         """How many epochs a run from 0 may take, where that is known beforehand."""
         return 0.0
 
-    def ascent(self, b: Any, room: Room, w: np.ndarray | None = None) -> Ascent | SmoothAscent:
+    def ascent(
+        self, b: Any, v: np.ndarray, room: Room, w: np.ndarray | None = None
+    ) -> Ascent | SmoothAscent:
         """Steps on all of alpha at once, from b, and from w where there is a good one."""
         raise NotImplementedError
 
@@ -437,7 +444,9 @@ class RowSide(Side):
         ratio = max(1.0, start / max(level(start), TINY))
         return float(0.5 * (1 + condition) * math.log(ratio))
 
-    def ascent(self, b: Any, room: Room, w: np.ndarray | None = None) -> Ascent | SmoothAscent:
+    def ascent(
+        self, b: Any, v: np.ndarray, room: Room, w: np.ndarray | None = None
+    ) -> Ascent | SmoothAscent:
         problem, core = self.problem, _newton.scalar_newton(self.problem)
         if problem.loss.gamma > 0:
             return SmoothAscent(problem, b, core)
@@ -491,6 +500,10 @@ class BlockSide(RowSide):
         )  # fmt: skip
 
     @property
+    def goes_beyond(self) -> bool:
+        return isinstance(self.term, Softmax)
+
+    @property
     def second_order(self) -> str:
         return _newton.kind(self.problem)
 
@@ -505,10 +518,9 @@ class BlockSide(RowSide):
     def expected_epochs(self, curvature: np.ndarray, level: Callable[[float], float]) -> float:
         return 0.0  # that the gap falls as fast as for one margin is not known
 
-    def ascent(self, b: Any, room: Room, w: np.ndarray | None = None) -> Ascent:
+    def ascent(self, b: Any, v: np.ndarray, room: Room, w: np.ndarray | None = None) -> Ascent:
         b.tidy()
         core = self.faces(b)
-        v = self.problem.correlations(b) / self.lam
         dual = -core.conjugate(b) - 0.5 * self.lam * product(v, v)
         return Ascent(self.problem, b, dual, core, w=v if w is None else w)
 

@@ -118,13 +118,13 @@ def solve(
         What may stand beside the epochs: "auto" chooses among all accelerators by counted facts,
         "plain" is the paper's procedure alone. A name, or several of them, allows just these:
         "growing" (a first epoch of a problem that grows from few examples to all), "near" (logistic
-        and softmax steps that end near the exact one), "averaging" (w as the mean over the last
-        epoch, where phi has kinks), "shrinking" (passes over all rows but those that stay at an end
-        of their domain), "screening" (drops columns that are proven to be 0), "faces" (conjugate
-        gradients along the faces that alpha is on), "newton" (Newton's method on all of alpha) and
-        "working_sets" (columns that may matter first). All of them raise the dual in the end, or
-        lower P by columns, and certificates are computed on everything; what was used stands in
-        the Result.
+        and softmax steps that end near the exact one), "beyond" (softmax steps that go beyond it),
+        "averaging" (w as the mean over the last epoch, where phi has kinks), "shrinking" (passes
+        over all rows but those that stay at an end of their domain), "screening" (drops columns
+        that are proven to be 0), "faces" (conjugate gradients along the faces that alpha is on),
+        "newton" (Newton's method on all of alpha) and "working_sets" (columns that may matter
+        first). All of them raise the dual in the end, or lower P by columns, and certificates are
+        computed on everything; what was used stands in the Result.
     order : {"permutation", "uniform", "cyclic", "importance", "blocks"}
         A new permutation each epoch, independent uniform draws (the paper's), 0 ... n - 1,
         independent draws with p_i proportional to 1 + |x_i|^2 / (lam gamma n) for smooth losses,

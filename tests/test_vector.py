@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -447,6 +448,45 @@ def test_steps_on_few_are_steps_on_all(weighted, monkeypatch):
     for other in (again, whole):
         assert other.converged
         assert r.primal == pytest.approx(other.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_w_is_a_mean_where_phi_has_kinks(explicit):
+    """The same alpha after each epoch, and a better w."""
+    case = (make_explicit if explicit else make)("multiclass_hinge", n=300, seed=1, lam=1e-3)
+    plan = {"tol": 1e-3, "max_epochs": 5, "certify_every": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mean = case.solve(solver="averaging", **plan)
+        last = case.solve(solver="plain", **plan)
+    assert "averaging" in mean.solver
+    assert (mean.history["dual"] == last.history["dual"]).all()
+    assert (mean.history["primal"] < last.history["primal"]).all()
+
+
+def test_newton_begins_at_the_mean(monkeypatch):
+    starts = []
+    ascent = BlockSide.ascent
+
+    def watched(self, b, v, room, w=None):
+        starts.append(w)
+        return ascent(self, b, v, room, w)
+
+    monkeypatch.setattr(BlockSide, "ascent", watched)
+    case = make(loss_of("multiclass_hinge", 4), n=400, seed=2, lam=1e-6)
+    for solver, means in ((("averaging", "newton"), True), (("newton",), False)):
+        assert case.solve(tol=1e-6, max_epochs=5000, solver=solver).converged
+        assert (starts.pop() is not None) == means
+
+
+def test_steps_that_go_beyond_the_best_get_there_sooner():
+    case = make("softmax", n=3000, d=6, k=5, seed=7, lam=1e-4)
+    r, plain = (case.solve(tol=1e-6, solver=solver) for solver in (("near", "beyond"), ("near",)))
+    assert r.converged
+    assert plain.converged
+    assert "beyond" in r.solver
+    assert "beyond" not in plain.solver
+    assert r.epochs < 0.9 * plain.epochs
 
 
 def test_the_estimate_is_ahead_by_half_an_epoch(monkeypatch):

@@ -364,7 +364,7 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
     cdef double bias_scale = state.bias_scale, move
     cdef bint kept = True
     cdef Block b
-    b.near = state.near
+    b.near, b.beyond = state.near, state.beyond
     cdef double* rooms = aligned(&state.rooms[0])
     cdef Py_ssize_t widest = duals.widest, whole = 8 * ((widest + 7) // 8), stride = widest
     cdef double* change = rooms + 9 * whole

@@ -21,7 +21,7 @@ from .rows cimport BLOCK, Rows
 from .signals cimport PATIENCE, poll
 from .sums cimport UNIT, Sum, Tally, add, result, rounding, tally
 from .vector_losses cimport VectorLoss
-from .wide cimport tally_in, tally_out
+from .wide cimport add_each_x, tally_in, tally_out
 
 
 cdef extern from *:
@@ -100,7 +100,9 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
     cdef double* active = &rooms[4 * widest]
     cdef const double* delta
     cdef double s = 1, off, worst_off = 0, worst_z, excess
-    cdef Sum losses = Sum(0, 0, 0, 0), conjugates = Sum(0, 0, 0, 0), mass
+    cdef Sum losses = Sum(0, 0, 0, 0), conjugates = Sum(0, 0, 0, 0)
+    cdef double mass
+    cdef double found[4]
     cdef double error, error_loss = 0, error_conjugate = 0
     cdef Values v
     cdef Tally* tallies
@@ -111,12 +113,11 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
             if weight is not None:
                 s = weight[i]
             alpha.read(i, a)
-            mass = Sum(0, 0, 0, 0)
+            add_each_x(a, k, found)
+            mass = found[0] + found[1]
             for j in range(k):
-                if a[j] != 0:
-                    add(&mass, a[j])
-                    a[j] = -a[j]
-            a[y] = result(&mass)
+                a[j] = 0 - a[j]
+            a[y] = mass
             off = 2 * UNIT if weight is None else 16 * UNIT
             excess = a[y] / s - 1 if s > 0 else (0.0 if a[y] == 0 else 1.0)
             if excess > FORGIVEN:
@@ -145,7 +146,7 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
             for j in range(k):
                 worst_z = fmax(worst_z, carry[j])
                 a[j] = -a[j] / s if j != y else 0.0
-            a[y] = fmax(1 - result(&mass) / s, 0)
+            a[y] = fmax(1 - mass / s, 0)
             if costs is None:
                 ones[y] = 0
                 delta = &ones[0]

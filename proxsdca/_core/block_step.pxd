@@ -19,7 +19,8 @@ cdef struct Block:
     const double* delta     # cost(., y)
     double* beta            # e_y - alpha_i / s_i
     double* m               # X_i^T w
-    bint near               # whether a step may end near Option I
+    bint near               # whether a step may end near Option I ...
+    bint beyond             # ... and goes beyond it
     double q, q_R           # s_i |X_i|^2 / (lambda n), s_i R^2 / (lambda n)
     double* new             # the new beta
     double* u               # room for k numbers
@@ -79,6 +80,8 @@ cdef inline void block_step(VectorLoss term, int option, Block* b) noexcept nogi
             term.near(b.y, b.delta, b.beta, b.m, b.q, b.k, b.new, b.room)
         else:
             term.best(b.y, b.delta, b.beta, b.m, b.q, b.k, b.new, b.room)
+        if b.beyond:
+            term.beyond(b.beta, b.q, b.k, b.new)
         return
     term.attain(b.y, b.delta, b.m, b.k, b.new)
     if option == OPTION_II:

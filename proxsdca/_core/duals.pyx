@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 
 from .rows cimport BLOCK, Rows, prefetch_line
 from .sums cimport Sum, add, result
+from .wide cimport add_each_x
 
 
 cdef class Duals:
@@ -186,8 +187,9 @@ cdef class Duals:
     def export(self, bint compressed):
         """alpha as an array: (n, k), CSR where `compressed`; with offsets, stacked."""
         cdef double[::1] row = np.zeros(self.widest)
-        cdef Py_ssize_t i, j, y, count, used = 0
-        cdef Sum others
+        cdef Py_ssize_t i, j, y, count, first, used = 0
+        cdef double others
+        cdef double found[4]
         cdef double[::1] values
         cdef int32_t[::1] indices
         cdef Py_ssize_t[::1] indptr
@@ -209,18 +211,19 @@ cdef class Duals:
             values = data
         for i in range(self.n):
             self.read(i, &row[0])
-            y, count = self.target_view[i], self.size(i)
-            others = Sum(0, 0, 0, 0)
-            for j in range(count):
-                add(&others, row[j])
-            for j in range(count):
-                if compressed:
-                    if row[j] != 0 or (j == y and result(&others) != 0):
-                        values[used] = result(&others) if j == y else -row[j]
+            y, count, first = self.target_view[i], self.size(i), self.first(i)
+            add_each_x(&row[0], count, found)
+            others = found[0] + found[1]
+            if compressed:
+                for j in range(count):
+                    if row[j] != 0 or (j == y and others != 0):
+                        values[used] = others if j == y else -row[j]
                         indices[used] = j
                         used += 1
-                else:
-                    values[self.first(i) + j] = result(&others) if j == y else 0 - row[j]
+            else:
+                for j in range(count):
+                    values[first + j] = 0 - row[j]
+                values[first + y] = others
         if compressed:
             if used < 2**31:
                 begins = begins.astype(np.int32)

@@ -13,6 +13,7 @@ cdef class Loop:
     cdef int option
     cdef bint virtual
     cdef public bint near           # whether a step may end near Option I, where that is faster
+    cdef public bint beyond         # whether it goes beyond that
     # Whether the t-th visit of an epoch of n takes the step of a problem of sqrt(n t) examples.
     cdef public bint growing
     cdef Py_ssize_t length          # of the epoch, in visits

@@ -30,6 +30,9 @@ cdef class VectorLoss:
     # A step that may end near that one, where this is faster.
     cdef void near(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
                    double q, Py_ssize_t k, double* new, double* room) noexcept nogil
+    # From beta through the end of such a step, and on, where others that see the same w will move
+    # it the same way.
+    cdef void beyond(self, const double* beta, double q, Py_ssize_t k, double* new) noexcept nogil
     # Option II: argmin over s in [0, 1] of omega(beta + s z) - s m^T z + Q/2 s^2.
     cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
                       const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil

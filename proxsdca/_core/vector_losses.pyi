@@ -29,6 +29,7 @@ class VectorLoss:
         option: str = "I",
         q_R: float | None = None,
         near: bool = False,
+        beyond: bool = False,
     ) -> NDArray[np.float64]: ...
 
 class MulticlassHinge(VectorLoss):

@@ -10,7 +10,7 @@ phi*; its sign is put right here (ERRATA 1). With alpha_i / s_i = e_y - beta, be
 import numpy as np
 
 from libc.float cimport DBL_MIN
-from libc.math cimport INFINITY, exp, fabs, fmax, fmin, log
+from libc.math cimport INFINITY, fabs, fmax, fmin, log
 
 from .equations cimport inner
 from .losses cimport clip, wright_omega, xlogx
@@ -18,7 +18,8 @@ from .losses import OPTIONS
 from .block_step cimport Block, block_step
 from .sums cimport EVALUATION, UNIT, Sum, add, result
 from .wide cimport (
-    log_each, log_sum_exp, softmax, softmax_start, softmax_step, sum_x_log_x, two_largest,
+    add_each_exp, add_each_x_log_x, go_beyond, log_each, log_sum_exp, softmax, softmax_start,
+    softmax_step, sum_x_log_x, two_largest,
 )
 
 
@@ -26,13 +27,19 @@ cdef extern from *:
     """
     /* The part of a step on a softmax example that may be missed, and where near will do. */
     #define PROXSDCA_LEFT 3e-3
-    #define PROXSDCA_ROUGH 3e-2
+    #define PROXSDCA_ROUGH 0.1
     /* A move of log beta, from which on Newton's method had better start elsewhere. */
     #define PROXSDCA_SHORT 8.0
+    /* How much longer than to the end of a step one goes beyond it, at the most, and what part of
+       each beta_j is left there at the least. */
+    #define PROXSDCA_BEYOND 0.33
+    #define PROXSDCA_KEPT 0.3
     """
     const double LEFT "PROXSDCA_LEFT"
     const double ROUGH "PROXSDCA_ROUGH"
     const double SHORT "PROXSDCA_SHORT"
+    const double BEYOND "PROXSDCA_BEYOND"
+    const double KEPT "PROXSDCA_KEPT"
 
 
 cdef class VectorLoss:
@@ -75,6 +82,9 @@ cdef class VectorLoss:
     cdef void near(self, Py_ssize_t y, const double* delta, const double* beta, const double* m,
                    double q, Py_ssize_t k, double* new, double* room) noexcept nogil:
         self.best(y, delta, beta, m, q, k, new, room)
+
+    cdef void beyond(self, const double* beta, double q, Py_ssize_t k, double* new) noexcept nogil:
+        pass
 
     cdef double along(self, Py_ssize_t y, const double* delta, const double* beta,
                       const double* m, const double* z, double Q, Py_ssize_t k) noexcept nogil:
@@ -192,7 +202,8 @@ cdef class VectorLoss:
                 self.attain(ys[i], &deltas[ys[i], 0], &zs[i, 0], k, &beta[i, 0])
         return betas if which == 2 else values
 
-    def step(self, alpha, m, Py_ssize_t y, double q, option="I", q_R=None, bint near=False):
+    def step(self, alpha, m, Py_ssize_t y, double q, option="I", q_R=None, bint near=False,
+             bint beyond=False):
         """The new alpha_i / s_i by one of the paper's step options, for X_i = x_i for all classes.
 
         Parameters
@@ -211,6 +222,8 @@ cdef class VectorLoss:
             s_i R^2 / (lambda n), for options IV and V; q where it is not given.
         near : bool
             Whether Option I may end near the exact step, as accelerated runs have it.
+        beyond : bool
+            Whether it goes beyond that, likewise.
         """
         if option not in self.options:
             raise ValueError(f"option = {option!r} does not exist for loss "
@@ -232,7 +245,7 @@ cdef class VectorLoss:
         block.new, block.u, block.room = &rooms[0, 0], &rooms[1, 0], &rooms[2, 0]
         block.q = max(q, DBL_MIN)
         block.q_R = block.q if q_R is None else q_R
-        block.near = near
+        block.near, block.beyond = near, beyond
         block_step(self, OPTIONS[option], &block)
         return e_y - room[0, :k]
 
@@ -482,6 +495,11 @@ cdef class Softmax(VectorLoss):
         if not self.solve(beta, m, q, k, new, room, ROUGH):
             self.far(beta, m, q, k, new, room)
 
+    cdef void beyond(self, const double* beta, double q, Py_ssize_t k, double* new) noexcept nogil:
+        """Over-relaxation, which pays where steps are shorter than phi's own curvature, 2 in the
+        2-norm, would have them."""
+        go_beyond(beta, BEYOND * q * q / (4 + q * q), KEPT, (k + 7) // 8, new)
+
     cdef bint solve(self, const double* beta, const double* m, double q, Py_ssize_t k,
                     double* new, double* room, double left) noexcept nogil:
         cdef Py_ssize_t eights = (k + 7) // 8, whole = 8 * eights, j
@@ -585,34 +603,28 @@ cdef class Softmax(VectorLoss):
 
     cdef double bounded_phi(self, Py_ssize_t y, const double* delta, const double* z,
                             Py_ssize_t k, double* error) noexcept nogil:
-        cdef Sum total = Sum(0, 0, 0, 0)
-        cdef double peak = top_of(z, k), spread = 0, x
-        cdef Py_ssize_t j
-        for j in range(k):
-            x = exp(z[j] - peak)
-            add(&total, x)
-            spread += x * (peak - z[j]) if x > 0 else 0.0
+        cdef double peak = top_of(z, k), total
+        cdef double found[4]
+        add_each_exp(z, peak, k, found)
+        total = found[0] + found[1]
         # each exponent is off by its rounding, so that the logarithm is by their mean
         error[0] = EVALUATION * UNIT * (
-            1 + spread / result(&total) + log(<double>k) + fabs(peak) + fabs(z[y]))
-        return log(result(&total)) + (peak - z[y])
+            1 + found[2] / total + log(<double>k) + fabs(peak) + fabs(z[y]))
+        return log(total) + (peak - z[y])
 
     cdef double bounded_omega(self, Py_ssize_t y, const double* delta, const double* beta,
                               Py_ssize_t k, double off, double* error) noexcept nogil:
-        cdef Sum total = Sum(0, 0, 0, 0)
-        cdef double others = 0, h, x
-        cdef Py_ssize_t j
+        cdef double x = xlogx(beta[y]), others, h
+        cdef double found[4]
         off += 8 * UNIT
-        for j in range(k):
-            x = xlogx(beta[j])
-            add(&total, x)
-            if j != y:
-                others += off * (fabs(x) + beta[j])
+        add_each_x_log_x(beta, k, found)
+        others = off * (found[2] + found[3])
         # beta_y is off by as much as the others together, and so by `off` at the most
-        x = xlogx(beta[y])
         h = fmax(fabs(xlogx(fmin(beta[y] + off, 1)) - x), fabs(xlogx(fmax(beta[y] - off, 0)) - x))
-        error[0] = (EVALUATION * UNIT * total.size + others + h) * (1 + k * UNIT)
-        return result(&total)
+        # beta_j that are not normal numbers are left out
+        error[0] = ((EVALUATION * UNIT * found[2] + others + h) * (1 + k * UNIT)
+                    + 1e3 * DBL_MIN * k)
+        return found[0] + found[1]
 
 
 # Every vector-valued loss by its name.
