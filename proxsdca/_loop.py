@@ -39,6 +39,7 @@ PAGES = 1 << 18  # rows of a new array that are touched at a time
 CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending signals
 SHORT = 30  # epochs; up to here a run has two certificates
 SURE = 0.1  # times the target: where no more is estimated, there is another one
+CLOSE = 2.0  # times the target: up to here a look may show that the estimate was too large
 NEAR = 3.0  # times the target: from here on longer runs certify as often as they may
 ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 STALLED = 100.0  # times its rounding: a gap that is down to this ...
@@ -622,6 +623,10 @@ class Run:
         due = schedule.due(self.epochs, passes, now, reachable)
         if self.looks and schedule.every is None:
             due = estimate <= reachable  # it is the gap, but for roundings
+        # w is not a mean, and the last certificate is past
+        may = schedule.every is None and not self.parts and self.epochs > schedule.last_epoch + 1
+        if may and not due and 0 < now <= CLOSE * reachable:
+            due = side.look(core, self.order.visits) <= reachable
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):
             self._certify(now)

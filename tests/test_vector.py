@@ -489,6 +489,37 @@ def test_steps_that_go_beyond_the_best_get_there_sooner():
     assert r.epochs < 0.9 * plain.epochs
 
 
+@pytest.mark.parametrize("explicit", [False, True])
+@pytest.mark.parametrize("loss", ["softmax", "multiclass_hinge"])
+def test_a_look_shows_the_gap_and_changes_nothing(loss, explicit):
+    case = (make_explicit if explicit else make)(loss, n=300, seed=1, lam=1e-2)
+    problem = case.problem()
+    side = BlockSide(problem)
+    alpha, v = problem.zero_alpha(), np.zeros(problem.length)
+    epoch = side.epoch(side.curvature(), alpha, v)
+    order = np.random.default_rng(0).permutation(problem.n)
+    epoch.forget(problem.n)
+    epoch.run(order)
+    before, w = epoch.state(), v.copy()
+    found = epoch.look(order)
+    after = epoch.state()
+    assert all(before[name] == after[name] for name in ("sums", "counts"))
+    np.testing.assert_array_equal(v, w)
+    assert found == pytest.approx(problem.evaluate(w, alpha, problem.room()).certificate.gap)
+    assert found < side.look(epoch, order) < 2 * found  # which is all of them, and some more
+
+
+def test_certificates_are_made_where_a_look_shows_that_they_will_do(monkeypatch):
+    case = make("softmax", n=3000, d=6, k=5, seed=7, lam=1e-4)
+    tols = 10.0 ** -np.arange(2, 6, 0.25)
+    looking = [case.solve(tol=tol) for tol in tols]
+    monkeypatch.setattr(BlockSide, "look", lambda *_: np.inf)
+    blind = [case.solve(tol=tol) for tol in tols]
+    assert all(r.converged for r in looking + blind)
+    assert sum(r.epochs for r in looking) < sum(r.epochs for r in blind)
+    assert sum(len(r.history) for r in looking) <= len(tols) + 2
+
+
 def test_the_estimate_is_ahead_by_half_an_epoch(monkeypatch):
     """Where the gap falls fast, that saves an epoch, and the first certificate still does."""
     case = make("softmax", n=3000, d=6, k=5, seed=7, lam=1e-3)

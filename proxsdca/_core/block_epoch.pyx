@@ -68,7 +68,7 @@ cdef class BlockEpoch(Loop):
     cdef L2Map plain
     cdef const double[::1] delta, weight, curvature
     cdef readonly Duals duals
-    cdef bint explicit
+    cdef bint explicit, looking
     cdef double[::1] rooms, ones, gram, dense, spread
 
     def __init__(self, Rows rows, VectorLoss term, Map map, delta, weight,
@@ -90,6 +90,22 @@ cdef class BlockEpoch(Loop):
         Loop.forget(self, visits)
         if self.mask:
             self.mask = 7
+
+    def look(self, order):
+        """The mean gap of these examples, which stay as they are."""
+        sums = self.excess, self.loss, self.inner
+        counts = (self.sampled, self.visits, self.visited, self.changed, self.position, self.mask,
+                  self.length)
+        self.forget()
+        self.looking = True
+        try:
+            self.run(order)
+            return self.excess / max(1, self.sampled)
+        finally:
+            self.looking = False
+            self.excess, self.loss, self.inner = sums
+            (self.sampled, self.visits, self.visited, self.changed, self.position, self.mask,
+             self.length) = counts
 
     def record(self):
         """From here on, sum the iterates w and alpha."""
@@ -424,6 +440,9 @@ cdef int sweep(BlockEpoch state, AnyRows rows, AnyMap map,
                 total_inner += inner
                 if bias != NULL:
                     total_inner -= s * bias_inner(&b, bias)
+            if state.looking:
+                state.ones[b.y] = 1
+                continue
             stiffness = s * scale
             while True:
                 if explicit:
