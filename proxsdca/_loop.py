@@ -19,7 +19,17 @@ from ._checkpoint import Checkpoint, overwrite
 from ._core.epoch import Epoch
 from ._core.order import Stream
 from ._core.regs import L2Map
-from ._newton import BETWEEN, EARLY, LEAST, LEAST_FACES, SLOW_ROUNDS, SOLVED, Part
+from ._newton import (
+    BETWEEN,
+    EARLY,
+    LEAST,
+    LEAST_FACES,
+    MOST_STEPS,
+    ROUGH_STEPS,
+    SLOW_ROUNDS,
+    SOLVED,
+    Part,
+)
 from ._problem import Certificate, Evaluation, Problem, point_state, restored
 from ._progress import Progress
 from ._random import Seed
@@ -670,7 +680,7 @@ class Run:
             slow = self._epochs_left() > (SLOW_ROUNDS if few else side.slow)
             slow = slow and self.shrinking.slow and not self._solvable(self.shrinking)
             if "faces" in solvers and slow:
-                self._ascend_faces()
+                self._ascend_faces(MOST_STEPS if few else ROUGH_STEPS)
         elif not early:
             slow = self._epochs_left() > side.slow
             if side.second_order == "all":
@@ -684,10 +694,12 @@ class Run:
         """How many epochs it takes, at the least, to come near."""
         return EARLY if self.shrinking is not None else max(2, self.side.far)
 
-    def _ascend_faces(self) -> None:
+    def _ascend_faces(self, most: int | None = None) -> None:
         """Steps along the faces that alpha is on, between epochs."""
         nnz, begun = max(1, self.problem.nnz), self.epochs
         faces = self.side.faces(self.b)
+        if most is not None:
+            faces.most = most
 
         def passes_left() -> int:
             self.epochs = begun + -(-faces.touched // nnz)

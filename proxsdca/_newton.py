@@ -5,7 +5,8 @@ come near the target only slowly, proximal steps on all of alpha at once take th
 solved by Newton's method on its smooth primal (`_core.newton` for vector-valued losses,
 `_core.scalar_newton` for those of one margin). A step counts only if the true dual
 rises; w is the lowest P that was met, and the certificate is computed as ever. Where d is too large
-for that, a hinge's alpha is moved along the faces that it is on, between epochs.
+for that, a hinge's alpha is moved along the faces that it is on, between epochs, until few rows
+move and these alone are solved for (`Part`).
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ LEAST = 6  # passes over X that a step of Newton's method takes, at the least
 SOLVED = 0.6  # of the target may be left where only examples that are not at rest take part
 FACE_ACCURACY = 0.7  # the part of the gradient along the faces that may be left ...
 BLOCK_ACCURACY = 0.05  # ... and where an example has several margins
+MOST_STEPS, ROUGH_STEPS = 300, 10  # of conjugate gradients, and as long as most rows move
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 FEW_PRODUCTS = 5  # with H, for a step to be followed by a longer one
 ACCURACY = 0.2  # of the equations of proximal steps

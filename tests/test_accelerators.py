@@ -428,8 +428,8 @@ def test_a_mean_that_is_past_is_not_certified(monkeypatch):
     ended = []
     ascend = proxsdca._loop.Run._ascend_faces
 
-    def last(run):
-        ascend(run)
+    def last(run, *most):
+        ascend(run, *most)
         run.status = proxsdca.Status.STOPPED
         ended.append(run)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from problems import LOSS_NAMES, all_losses, make
 
 import proxsdca
-from proxsdca import _newton
+from proxsdca import _newton, _side
 from proxsdca._newton import scalar_newton
 from proxsdca._problem import Problem
 
@@ -26,9 +26,9 @@ def ascents(monkeypatch):
     for kind in found:
         real = getattr(proxsdca._loop.Run, f"_ascend_{kind}")
 
-        def counting(self, *which, kind=kind, real=real):
+        def counting(self, *arguments, kind=kind, real=real):
             found[kind] += 1
-            return real(self, *which)
+            return real(self, *arguments)
 
         monkeypatch.setattr(proxsdca._loop.Run, f"_ascend_{kind}", counting)
     return found
@@ -344,3 +344,19 @@ def test_examples_without_curvature_are_left_out_of_products():
     kept = bend > left_out.max()
     expected = problem.lam * x + X[kept].T @ (bend[kept] * (X[kept] @ x))
     np.testing.assert_allclose(product, expected, rtol=1e-9)
+
+
+def test_few_steps_along_faces_raise_the_dual_too():
+    problem = make("hinge", n=300, d=40, seed=3, lam=1e-4).problem()
+    side = _side.make(problem, 0.0)
+    curvature, touched = side.curvature(), []
+    for most in (1, 300):
+        alpha, v = 0.5 * problem.target, np.empty(problem.d)
+        side.load(alpha, v)
+        before = problem.evaluate(v, alpha, problem.room()).dual
+        faces = side.faces(alpha)
+        faces.most = most
+        assert faces.ascend_faces(alpha, v, curvature, 1e-3, lambda: 10**6)
+        assert problem.evaluate(v, alpha, problem.room()).dual > before
+        touched.append(faces.touched)
+    assert touched[0] < touched[1]

@@ -10,6 +10,7 @@ from .term import Term
 _Floats = NDArray[np.float64]
 
 class Faces:
+    most: int
     def __init__(
         self,
         rows: Rows,

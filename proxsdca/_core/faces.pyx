@@ -28,7 +28,6 @@ from .term cimport Term
 
 
 cdef enum:
-    MOST_STEPS = 300        # of conjugate gradients
     SHORTEST = 6            # halvings of a step
 
 
@@ -50,6 +49,8 @@ cdef class Faces:
         Separable, with g*(v) = |grad g*(v)|^2 / 2.
     scale : float
         1 / (lambda n).
+
+    `most` is how many steps of conjugate gradients there may be.
     """
 
     cdef Rows rows
@@ -60,6 +61,7 @@ cdef class Faces:
     cdef double scale
     cdef Py_ssize_t visited                 # rows
     cdef readonly Py_ssize_t free           # examples inside their domain
+    cdef public Py_ssize_t most
     cdef Py_ssize_t[::1] example            # which they are
     cdef double[::1] bend                   # C_ii, with the proximal term
     cdef double[::1] wide                   # of the length of v
@@ -69,7 +71,7 @@ cdef class Faces:
         self.rows, self.term, self.map, self.plain = rows, term, map, L2Map()
         self.target, self.weight, self.scale = target, weight, scale
         self.example, self.bend = np.empty(rows.n, np.intp), np.empty(rows.n)
-        self.wide = np.empty(rows.d)
+        self.wide, self.most = np.empty(rows.d), 300
 
     @property
     def touched(self):
@@ -131,7 +133,7 @@ cdef class Faces:
             r[f] = -(self.term.conj_slope(self.target[i], alpha[i] / self.s(i)) + at[f])
             p[f] = z[f] = r[f] / (self.bend[f] + curvature[i])
         rz = first = inner(&r[0], &z[0], self.free)
-        while step < MOST_STEPS and rz > accuracy * accuracy * first and passes_left() > 4:
+        while step < self.most and rz > accuracy * accuracy * first and passes_left() > 4:
             self._pass(True, p)
             for j in range(d):
                 wide[j] *= support[j]
