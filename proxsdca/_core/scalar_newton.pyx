@@ -83,7 +83,7 @@ cdef class ScalarNewton(Equations):
     cdef L2Map plain
     cdef const double[::1] target, weight
     cdef double lam
-    cdef bint blocked
+    cdef readonly bint blocked
     cdef Py_ssize_t visited                 # rows
     cdef readonly Py_ssize_t free       # examples with curvature
     cdef readonly double rebuild        # how many steps of `solve` a preconditioner costs
