@@ -52,7 +52,8 @@ MOST_STEPS, ROUGH_STEPS = 300, 10  # of conjugate gradients, and as long as most
 LEAST_FACES = 12  # passes over X that an ascent along faces takes
 FEW_PRODUCTS = 5  # with H, for a step to be followed by a longer one
 ACCURACY = 0.2  # of the equations of proximal steps
-FEW = 2.0  # times those on the move, examples take part in a proximal step
+FEW = 1.25  # times those on the move, examples take part in a proximal step ...
+FEWEST, TRIMMED = 2.0, 0.03  # ... times those between corners, where the gap is this part of P
 MOST_FEW = 0.75  # of all, for that to be worth it
 BETWEEN = 5  # epochs between two ascents along faces
 SAMPLE = 16  # of so many examples one, to start from their solution ...
@@ -225,9 +226,10 @@ class Steps:
 class Ascent(Steps):
     """Proximal steps on the dual, from a given alpha.
 
-    A hinge's alpha_i respond with a corner for most i. Those whose class leads by far there are
-    left at it during a step on the others, which is one of a smaller problem of the same kind;
-    after it all are looked at again.
+    A hinge's alpha_i are at a corner for most i. Those whose class leads by far stay there during
+    a step on the others, which is one of a smaller problem of the same kind; after it all are
+    looked at again. Near the solution those that have come to a corner by now are left at it
+    likewise, until that was wrong.
 
     Parameters
     ----------
@@ -271,6 +273,7 @@ class Ascent(Steps):
         start = START_BLOCKS if blocks else START
         self._mu = 0.0 if problem.loss.gamma > 0 else start * q
         self._failures = 0
+        self._trims = False  # whether examples that are at another corner by now may stay there
         self.core.margins(self.w, self._z)
 
     @property
@@ -342,7 +345,9 @@ class Ascent(Steps):
             core.margins(self._step, self._dz)
             t, w, (value, others, loss, conjugate) = self._search(value)
             self.w = w
-            self._z += t * self._dz
+            if t < 1:
+                self._dz *= t
+            self._z += self._dz
         if rose:
             problem.copy_alpha(self.alpha, self._best)
         if mu > 0:
@@ -389,15 +394,18 @@ class Ascent(Steps):
         return t, w, (trial, others, loss, conjugate)
 
     def _undecided(self) -> np.ndarray | None:
-        """The examples that are not at a corner, and those that may leave theirs next; None for
-        all of them."""
+        """The examples that have moved, and those that may be next; near the solution those that
+        are between corners, and next. None for all of them."""
         core, problem = self.core, self.problem
         if self.rest is not None or not (isinstance(core, Newton) and core.shared):
             return None
-        if self._failures or not self.gap < math.inf:
-            return None
         leads = core.leads
-        most = int(FEW * np.count_nonzero(leads < 0))
+        self._trims = self.gap <= TRIMMED * self.primal < math.inf and not self._failures
+        if self._trims:
+            most = int(FEWEST * np.count_nonzero(leads < 0))
+        else:
+            leads = np.where(core.moved, -1.0, leads)
+            most = int(FEW * np.count_nonzero(core.moved))
         if not 0 < most <= MOST_FEW * problem.n:
             return None
         return np.flatnonzero(leads <= np.partition(leads, most)[most])
@@ -442,11 +450,12 @@ class Ascent(Steps):
         if primal < self.primal:
             self.primal = primal
             np.copyto(self.best_w, self.w)
-        if rose or self.gap < 0.99 * before:
-            self._mu, self._failures = ascent._mu, 0
+        if not self._trims or rose or self.gap < 0.99 * before:
+            self._mu = ascent._mu
+            self._failures = self._failures + 1 if ascent._failures else 0
             return
         self._failures += 1
-        self.w, self._found = back, None  # the others have not stayed where they were
+        self.w, self._found = back, None  # the others have not stayed
         self.core.margins(self.w, self._z)
 
 

@@ -441,13 +441,33 @@ def test_steps_on_few_are_steps_on_all(weighted, monkeypatch):
     assert len(sizes) >= 3
     assert max(sizes) < 400
     again = case.csr().solve(tol=1e-10, max_epochs=5000)
-    monkeypatch.setattr(_newton, "FEW", 1e6)
+    monkeypatch.setattr(_newton, "MOST_FEW", 0)
     sizes.clear()
     whole = case.solve(tol=1e-10, max_epochs=5000)
     assert not sizes
     for other in (again, whole):
         assert other.converged
         assert r.primal == pytest.approx(other.primal, rel=1e-9)
+
+
+def test_steps_on_too_few_are_taken_back(monkeypatch):
+    """Those after which the gap is what it was."""
+    taken_back = []
+    step = _newton.Ascent._ascend_few
+
+    def watched(self, few, *others):
+        back, mu, trims = self.w, self._mu, self._trims
+        step(self, few, *others)
+        if self._failures and trims:
+            assert (self.w is back, self._mu, self._found) == (True, mu, None)
+            taken_back.append(len(few))
+
+    monkeypatch.setattr(_newton.Ascent, "_ascend_few", watched)
+    monkeypatch.setattr(_newton, "TRIMMED", 1.0)
+    monkeypatch.setattr(_newton, "FEWEST", 0.5)
+    case = make(loss_of("multiclass_hinge", 4), n=400, seed=2, lam=1e-6)
+    assert case.solve(tol=1e-8, max_epochs=5000).converged
+    assert taken_back
 
 
 @pytest.mark.parametrize("explicit", [False, True])

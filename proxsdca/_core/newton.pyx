@@ -85,8 +85,10 @@ cdef class Newton(Equations):
     cdef double[::1] beta, at_support, blocks
     cdef Duals collected                # whose curvature that is
     cdef double[::1] ones, rooms
-    cdef readonly object leads          # of the examples, by the last `respond` to mu > 0
+    # Of the examples, by the last `respond` to mu > 0: the leads, and who has moved.
+    cdef readonly object leads, moved
     cdef double[::1] lead
+    cdef unsigned char[::1] moves
 
     def __init__(self, Rows rows, VectorLoss term, delta, weight, Duals duals, double lam):
         self.rows, self.term, self.plain = rows, term, L2Map()
@@ -97,7 +99,8 @@ cdef class Newton(Equations):
         self.blocked = Newton.blocked_for(rows.d, self.width)
         self.ones, self.rooms = np.ones(duals.widest), np.zeros(8 * (duals.widest + 7))
         self.leads = np.full(duals.n if term.sparse else 0, np.inf)
-        self.lead = self.leads
+        self.moved = np.zeros(len(self.leads), np.uint8)
+        self.lead, self.moves = self.leads, self.moved
         self.example, self.start = np.empty(duals.n, np.intp), np.zeros(duals.n + 1, np.intp)
         # most of it is never touched where beta is sparse
         self.classes, self.beta = np.empty(self.entries, np.intp), np.empty(self.entries)
@@ -127,7 +130,8 @@ cdef class Newton(Equations):
         """The beta that attain the losses at z + t dz, into `out`, which may be None for mu = 0.
 
         For mu > 0, `leads` says by how much the classes of those lead that are at a corner; it is
-        negative for the others, and infinite for examples of no weight.
+        negative for the others, and infinite for examples of no weight. `moved` says who is
+        not at the corner where `base` has it, or has been at none.
 
         Returns
         -------
@@ -173,6 +177,7 @@ cdef class Newton(Equations):
                             old[j] /= s
                     old[y] = fmax(1 - total(old, k), 0)
                     self.lead[i] = self.term.lead(y, delta, old, at, mu, k, room, &smoothed, &top)
+                    self.moves[i] = self.lead[i] < 0 or old[top] < 1
                 add(&loss, s * smoothed)
                 if mu > 0 and self.lead[i] >= 0:    # beta is the corner `top`
                     square = 1 - 2 * old[top]
