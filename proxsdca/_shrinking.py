@@ -21,7 +21,7 @@ from ._checkpoint import overwrite
 FEW = 0.9  # of the rows must be fewer than this part for passes to be worth it ...
 SOME = 0.5  # ... than this for a look at the others to take the place of an epoch ...
 FEWEST = 0.1  # ... than this for Newton's method on them to follow passes that were not enough, ...
-NIGH_FEWEST, NIGH, FAR = 0.2, 100.0, 10.0  # ... or than this for it to take the place of so many
+NIGH_FEWEST, NIGH, FAR = 0.2, 300.0, 10.0  # ... or than this for it to take the place of so many
 # passes to come, where the gap is no more than so many times the target
 CLOSE = 0.05  # of P is the gap at the most, where that goes by products
 MOST_VISITS, MOST_PASSES = 2.0, 50  # of n, and how many passes, between two epochs
@@ -81,8 +81,10 @@ class Shrinking:
         not halved since it last was."""
         to_go = math.log(self.gap / self.level) if 0 < self.level < self.gap else 0.0
         far = to_go > FAR * -math.log(min(self.rate, 1.0))
-        nigh = far and self.gap <= NIGH * self.level
-        most = SOME if wide and far else NIGH_FEWEST if nigh else FEWEST if self.short else 0.0
+        if far and self.gap <= NIGH * self.level:
+            most = SOME if wide else NIGH_FEWEST
+        else:
+            most = FEWEST if self.short else 0.0
         return 0 < part <= most and self.gap < 0.5 * self.least
 
     @property
