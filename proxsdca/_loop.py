@@ -49,7 +49,7 @@ PAGES = 1 << 18  # rows of a new array that are touched at a time
 CHUNK = 2_000_000  # nonzeros between two looks at the clock and at pending signals
 SHORT = 30  # epochs; up to here a run has two certificates
 SURE = 0.1  # times the target: where no more is estimated, there is another one
-CLOSE = 2.0  # times the target: up to here a look may show that the estimate was too large
+LIKELY = 2.0  # times the target: up to here a look may show that the estimate was too large
 NEAR = 3.0  # times the target: from here on longer runs certify as often as they may
 ROUGH = 0.01  # the gap is rarely less than this part of a rough estimate
 STALLED = 100.0  # times its rounding: a gap that is down to this ...
@@ -635,7 +635,7 @@ class Run:
             due = estimate <= reachable  # it is the gap, but for roundings
         # w is not a mean, and the last certificate is past
         may = schedule.every is None and not self.parts and self.epochs > schedule.last_epoch + 1
-        if may and not due and 0 < now <= CLOSE * reachable:
+        if may and not due and 0 < now <= LIKELY * reachable:
             due = side.look(core, self.order.visits) <= reachable
         wanted = side.wants(core, self.epochs - schedule.last_epoch, estimate)
         if due or (wanted and schedule.every is None):
@@ -810,6 +810,7 @@ class Run:
         if near(gap) or sets.stuck or self.plan.certify_every is not None:
             self.state.core.reset()
             self._certify(gap)
+            sets.loss = None  # as the margins may be others by a rounding
             if near(gap):
                 sets.missed()
         if sets.stuck or self.last_epoch is not None:

@@ -352,9 +352,8 @@ class Ascent(Steps):
             problem.copy_alpha(self.alpha, self._best)
         if mu > 0:
             eager = 0.2 if steps <= 4 else 0.4 if steps <= 8 else 1.0
-            if (
-                isinstance(core, ScalarNewton) and not core.blocked
-            ):  # longer ones take more products
+            by_products = isinstance(core, ScalarNewton) and not core.blocked
+            if by_products:  # longer steps take more of them
                 eager = 0.5 if products <= FEW_PRODUCTS else 1.0
             self._mu *= eager if steps < STEPS else 3.0
         self._failures = 0 if rose or self.gap < 0.99 * before else self._failures + 1

@@ -1040,3 +1040,36 @@ def test_kill_9_at_the_entry_of_every_system_call_of_a_save(tmp_path, real):
         shutil.rmtree(folder)
     print(f"{kills} kills at {len(calls)} system calls: {sorted({name for name, _ in calls})}")
     assert kills > 0.9 * len(calls)
+
+
+def test_margins_that_a_certificate_has_rounded_anew(tmp_path, monkeypatch):
+    """In the middle of working sets, what a look finds is that of the margins as they are."""
+    X = np.array([
+        [0.0, -0.08527332, 0.41339104, 0.06771273], [-0.34577309, 0.2334086, 0.0, 0.0],
+        [0.0, -0.81682605, 0.0, 0.0], [0.0, 0.0, 0.0, -0.47267654],
+    ])  # fmt: skip
+    y = np.array([-1.0, 1.0, -1.0, 1.0])
+    how = {"loss": "smooth_hinge", "reg": "l1", "tol": 0.0, "max_epochs": 40, "certify_every": 1}
+    save, count = Checkpoint.save, 0
+
+    def save_one(checkpoint, state):
+        nonlocal count
+        count += 1
+        if count == kept:
+            save(checkpoint, state)
+
+    def solve(**more):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", proxsdca.ConvergenceWarning)
+            return proxsdca.solve(X, y, seed=0, **how, **more)
+
+    whole = solve()
+    for kept in range(1, 12):
+        place, count = tmp_path / str(kept), 0
+        monkeypatch.setattr(Checkpoint, "save", save_one)
+        solve(checkpoint=place, checkpoint_every=0)
+        monkeypatch.setattr(Checkpoint, "save", save)
+        again = solve(checkpoint=place, resume=True)
+        for name in ("epoch", "primal", "dual", "gap", "rounding"):
+            np.testing.assert_array_equal(again.history[name], whole.history[name])
+        np.testing.assert_array_equal(again.alpha, whole.alpha)

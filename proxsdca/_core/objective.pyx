@@ -265,8 +265,11 @@ cdef void losses_of(Term term, Py_ssize_t count, const double* y, Values z, Py_s
 
 cdef void logistic_losses_of(Py_ssize_t count, const double* y, Values z, Py_ssize_t first,
                              LossBlock* out) noexcept nogil:
-    """log(1 + exp(-y z)), by functions that are good to four roundings: as 1 + e is rounded, to
-    EVALUATION roundings of one more than what comes out; and |phi'|."""
+    """log(1 + exp(-y z)), by functions that are good to five roundings; and |phi'|.
+
+    With e <= 1 that makes 5 e / (1 + e) + 1 + 5 log(1 + e) + 1 roundings at most beside those of
+    what is added: fewer than EVALUATION of one more than what comes out.
+    """
     cdef double odds[BLOCK]
     cdef double ones[BLOCK]
     cdef double t
@@ -327,7 +330,7 @@ cdef inline bint within(Term term, double y, double b) noexcept nogil:
 cdef struct Losses:
     Sum sum                     # of s_i phi(z_i)
     double error                # a bound on the errors of its summands
-    Py_ssize_t count, failed    # how many there were, and the first at which a formula failed, or -1
+    Py_ssize_t count, failed    # how many there were; the first where a formula failed, or -1
 
 
 cdef int add_losses_of(SomeTerm term, Py_ssize_t n, const double* target, const double* weight,
