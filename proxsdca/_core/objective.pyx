@@ -294,32 +294,26 @@ cdef struct ConjugateBlock:
 
 
 cdef void conjugates_of(Term term, Py_ssize_t count, const double* y, const double* alpha,
-                        const double* s, double c, ConjugateBlock* out) noexcept nogil:
+                        const double* s, double c, bint logistic,
+                        ConjugateBlock* out) noexcept nogil:
+    """phi* of count examples; that of the logistic loss likewise by functions of our own."""
     cdef double at[BLOCK]
     cdef Py_ssize_t k
+    cdef bint inside
     for k in range(count):
         out.argument[k] = c * alpha[k]
         if s != NULL:
             out.argument[k] = term_argument(term, y[k], c * alpha[k], s[k]) if s[k] != 0 else 0.0
-        # outside the domain, which is refused, nobody is asked
-        at[k] = -out.argument[k] if within(term, y[k], out.argument[k]) else 0.0
-    term.phi_conjs(count, y, at, out.value)
-    term.conj_sizes(count, y, at, out.size)
-
-
-cdef void entropies_of(Term term, Py_ssize_t count, const double* y, const double* alpha,
-                       const double* s, double c, ConjugateBlock* out) noexcept nogil:
-    """phi* of the logistic loss, likewise."""
-    cdef double at[BLOCK]
-    cdef Py_ssize_t k
-    for k in range(count):
-        out.argument[k] = c * alpha[k]
-        if s != NULL:
-            out.argument[k] = term_argument(term, y[k], c * alpha[k], s[k]) if s[k] != 0 else 0.0
-        at[k] = -out.argument[k]
-    entropies(count, y, at, out.value)
-    for k in range(count):
-        out.size[k] = 1 + fabs(out.value[k])
+        # outside the domain, which is refused, nobody else is asked
+        inside = logistic or within(term, y[k], out.argument[k])
+        at[k] = -out.argument[k] if inside else 0.0
+    if logistic:
+        entropies(count, y, at, out.value)
+        for k in range(count):
+            out.size[k] = 1 + fabs(out.value[k])
+    else:
+        term.phi_conjs(count, y, at, out.value)
+        term.conj_sizes(count, y, at, out.size)
 
 
 cdef inline bint within(Term term, double y, double b) noexcept nogil:
@@ -415,24 +409,17 @@ cdef double conjugate_mean(SomeTerm term, const double[::1] target, const double
     cdef bint outside
     with nogil:
         for i in range(n):
-            if SomeTerm is Term:
+            if SomeTerm is Term or (SomeTerm is Logistic and plainly):
                 if i % BLOCK == 0:
                     conjugates_of(term, min(n - i, BLOCK), &target[i], &alpha[i],
-                                  &weight[i] if weight is not None else NULL, c, &at)
-            elif SomeTerm is Logistic:
-                if plainly and i % BLOCK == 0:
-                    entropies_of(term, min(n - i, BLOCK), &target[i], &alpha[i],
-                                 &weight[i] if weight is not None else NULL, c, &at)
+                                  &weight[i] if weight is not None else NULL, c,
+                                  SomeTerm is Logistic, &at)
             if weight is not None:
                 s = weight[i]
                 if s == 0:
                     continue
             y = target[i]
-            if SomeTerm is Term:
-                k = i % BLOCK
-                b, conjugate, size = at.argument[k], at.value[k], at.size[k]
-                outside = not within(term, y, b)
-            elif SomeTerm is Logistic and plainly:
+            if SomeTerm is Term or (SomeTerm is Logistic and plainly):
                 k = i % BLOCK
                 b, conjugate, size = at.argument[k], at.value[k], at.size[k]
                 outside = not within(term, y, b)
