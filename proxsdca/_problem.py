@@ -390,6 +390,7 @@ class Problem:
             again = scaled if self.free else alpha
             rescale = rescale and not self.free
             *found, _, _, _ = evaluate(*problem, again, *others, rescale, beta, -1.0, TINIEST)
+            shrink = shrink if self.free else found[4]
         self.raise_failure()
         primal, dual, error_primal, error_dual = found[:4]
         free = (beta,) if self.free else ()

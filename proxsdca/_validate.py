@@ -145,8 +145,9 @@ def _sparse_rows(X: Any, wanted: str) -> Rows:
     if wanted == "csr":
         return csr_rows(data, indices, indptr, shape[1], strictly_increasing(indptr, indices))
     if not strictly_increasing(indptr, indices):
-        # the column side looks at single entries, so those of one place are added up beforehand
-        parts = data.copy(), indices.copy(), indptr.copy()
+        # the column side looks at single entries, so those of one place are added up beforehand, in
+        # double precision
+        parts = data.astype(np.float64), indices.copy(), indptr.copy()
         _check_range("X.indices", parts[1], shape[0])
         if first_descent(parts[2]) is not None or not 0 <= parts[2][-1] <= len(parts[0]):
             raise _changed()

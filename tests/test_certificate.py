@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from numpy_twin import objectives
 from problems import LOSS_NAMES, REG_NAMES, Case, all_losses, make, zero_gap_alpha
+from scipy import sparse
 
 import proxsdca
-from proxsdca.regularizers import REGULARIZERS
+from proxsdca import NumericalError, losses
+from proxsdca.regularizers import REGULARIZERS, Group
 
 RATIONAL = ("hinge", "squared", "absolute", "squared_hinge")
 RATIONAL_REGS = ("l2", "l1l2", "l1")
@@ -247,3 +249,42 @@ def test_certify_changes_nothing():
     case.certify(w, alpha)
     for old, new in zip(before, (case.X, case.y, w, alpha), strict=True):
         np.testing.assert_array_equal(old, new)
+
+
+BIG = 1.5e308
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "w", "alpha", "how"),
+    [
+        (
+            [[BIG, BIG, -BIG, -1e308], [1, 1, 1, 1]], [0, 2], np.eye(3)[[1] * 4], np.zeros((2, 3)),
+            {"loss": loss(classes=[0, 1, 2]), "lam": 1e-3},
+        )
+        for loss in (losses.Softmax, losses.MulticlassHinge)
+    ] + [
+        ([[BIG, 0], [BIG, 0]], [1, 1], np.zeros(2), [1, 1], {"loss": loss, "reg": "l1", "sigma": 1})
+        for loss in ("squared", "absolute")
+    ] + [
+        (
+            [[BIG, 0, 0, 0], [-BIG, 0, 0, 0]], [1, -1], np.zeros(4), [1, -1],
+            {"loss": "hinge", "reg": Group([0, 0, 1, 1]), "lam": 1.0},
+        ),
+    ],
+)  # fmt: skip
+def test_sums_that_overflow_on_the_way_prove_nothing(X, y, w, alpha, how):
+    """Their NaN is one that a maximum would pass over."""
+    with pytest.raises(NumericalError, match="overflow"):
+        proxsdca.certify(np.array(X, float), np.array(y, float), w, np.array(alpha, float), **how)
+
+
+def test_entries_that_stand_twice_are_added_up_in_double_precision():
+    rng = np.random.default_rng(0)
+    X = sparse.csc_array(
+        (rng.normal(size=4000).astype(np.float32), np.repeat(np.arange(2000) % 50, 2),
+         np.arange(0, 4001, 400)), shape=(50, 10),
+    )  # fmt: skip
+    y = rng.normal(size=50)
+    r = proxsdca.solve(X, y, loss="squared", lam=0.1, side="columns", tol=1e-10)
+    c = proxsdca.certify(X.tocsr(copy=True), y, r.w, r.alpha, loss="squared", lam=0.1)
+    assert abs(c.gap - r.gap) <= c.rounding + r.rounding

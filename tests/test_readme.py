@@ -15,6 +15,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 SHELL = re.search(r"<!-- shell -->\n```sh\n(.*?)```", README, re.DOTALL)[1]
 
 
+@pytest.mark.accelerators  # the command does not hear of PROXSDCA_SOLVER
 @pytest.mark.filterwarnings("ignore::proxsdca.ConvergenceWarning")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_examples_run(tmp_path, monkeypatch):

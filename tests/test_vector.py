@@ -450,6 +450,7 @@ def test_steps_on_few_are_steps_on_all(weighted, monkeypatch):
         assert r.primal == pytest.approx(other.primal, rel=1e-9)
 
 
+@pytest.mark.accelerators
 def test_steps_on_too_few_are_taken_back(monkeypatch):
     """Those after which the gap is what it was."""
     taken_back = []

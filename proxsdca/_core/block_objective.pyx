@@ -99,7 +99,7 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
     cdef double* size = &rooms[3 * widest]
     cdef double* active = &rooms[4 * widest]
     cdef const double* delta
-    cdef double s = 1, off, worst_off = 0, worst_z, excess
+    cdef double s = 1, off, worst_off = 0, worst_z, lost, excess
     cdef Sum losses = Sum(0, 0, 0, 0), conjugates = Sum(0, 0, 0, 0)
     cdef double mass
     cdef double found[4]
@@ -142,9 +142,10 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
                 for j in range(k):
                     z[j] += beta[j]
                     carry[j] += UNIT * fabs(z[j])
-            worst_z = 0
+            worst_z = lost = 0
             for j in range(k):
                 worst_z = fmax(worst_z, carry[j])
+                lost += 0 * carry[j]    # NaN where a margin overflowed, which fmax passes over
                 a[j] = -a[j] / s if j != y else 0.0
             a[y] = fmax(1 - mass / s, 0)
             if costs is None:
@@ -154,7 +155,7 @@ cdef int _evaluate(Rows storage, VectorLoss term, Map map, const double[::1] cos
                 delta = &costs[first if explicit else y * k]
             # phi is 1-Lipschitz in z_y and in the other z_j together
             add(&losses, s * term.bounded_phi(y, delta, z, k, &error))
-            error_loss += s * (2 * worst_z + error + (k + 4) * eta)
+            error_loss += s * (2 * worst_z + lost + error + (k + 4) * eta)
             add(&conjugates, s * term.bounded_omega(y, delta, a, k, off, &error))
             error_conjugate += s * (error + (k + 4) * eta)
             ones[y] = 1

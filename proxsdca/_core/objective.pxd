@@ -112,6 +112,9 @@ cdef inline int with_g_conjugate(Objective* o, Map map, Values v, Py_ssize_t d, 
                                  double eta) except -1 nogil:
     """o.dual is the mean of -phi*: subtract lam g*(v)."""
     cdef double g_conj, error_g_conj
+    cdef Py_ssize_t j
+    for j in range(d):      # NaN where a v_j overflowed, which a maximum would pass over
+        o.error_dual += 0 * v.off[j * v.stride]
     g_conj = map.conjugate(v.value, v.off, v.stride, d, &error_g_conj)
     o.error_dual = 1.01 * (o.error_dual + lam * (error_g_conj + 4 * d * eta)
                            + 4 * UNIT * lam * fabs(g_conj))
