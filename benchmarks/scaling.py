@@ -34,7 +34,7 @@ MB = 1e6
 HEADER = (
     "n", "d", "loss", "solver", "epochs needed", "times the first", "epochs run", "made of",
     "ms an epoch", "plain C ms", "epoch / plain", "run / plain", "seconds", "peak MB",
-    "8 (4n + 4d) + 20 MB", "8 (9.2n + 5d) + 2 MB",
+    "8 (4n + 4d) + 20 MB", "8 (4.2n + 5d) + 2 MB",
 )  # fmt: skip
 
 
