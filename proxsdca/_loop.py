@@ -366,7 +366,7 @@ class Run:
         """The loop, for what the side is now."""
         core = self.side.epoch(self.curvature, self.b, self.v, self.plan.option)
         core.near = "near" in self.plan.solvers and self.side.nears
-        core.beyond = "beyond" in self.plan.solvers and self.side.goes_beyond
+        core.beyond = "beyond" in self.plan.solvers and self.side.goes_beyond(self.curvature)
         if self.shrinking is not None:
             assert isinstance(core, Epoch)
             core.watch(self.shrinking.rests)

@@ -39,6 +39,7 @@ from .losses import Logistic, Softmax, Squared
 from .regularizers import L1
 
 Core: TypeAlias = Epoch | BlockEpoch | OracleEpoch  # the loop, with the state that it changes
+MOST_BEYOND = 12.0  # of |x|^2 / (lam n), on average, where steps go beyond the exact one
 LOOK, PARTS = 2000, 8  # examples, in parts, tell the gap of all of them to a tenth or so
 
 
@@ -197,8 +198,7 @@ class Side:
         """Whether there are steps that end near Option I, and are faster."""
         return isinstance(self.term, (Logistic, Softmax))
 
-    @property
-    def goes_beyond(self) -> bool:
+    def goes_beyond(self, curvature: np.ndarray) -> bool:
         """Whether steps may go beyond their ends, which gets further together."""
         return False
 
@@ -504,9 +504,9 @@ class BlockSide(RowSide):
             option=OPTIONS[option], virtual=virtual, **self._bias(v),
         )  # fmt: skip
 
-    @property
-    def goes_beyond(self) -> bool:
-        return isinstance(self.term, Softmax)
+    def goes_beyond(self, curvature: np.ndarray) -> bool:
+        # of longer x_i one has most of the rise to itself, and goes too far
+        return isinstance(self.term, Softmax) and float(curvature.mean()) <= MOST_BEYOND
 
     @property
     def second_order(self) -> str:

@@ -1069,3 +1069,13 @@ def test_many_candidates_take_line_searches():
     assert r.option == "II"
     with pytest.raises(ValueError, match="at most 200 rows for each example"):
         proxsdca.solve(X, [0, 1], loss="multiclass_hinge", offsets=[0, 250, 500], option="I")
+
+
+@pytest.mark.accelerators
+def test_steps_of_long_examples_do_not_go_beyond():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 3, 200).astype(float)
+    for scale, goes in ((1.0, True), (30.0, False)):
+        r = proxsdca.solve(scale * X, y, loss="softmax", lam=1 / 200, tol=1e-3)
+        assert r.converged
+        assert ("beyond" in r.solver) == goes
