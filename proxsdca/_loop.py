@@ -809,7 +809,7 @@ class Run:
         self.epochs = -(-sets.touched // nnz)
         if near(gap) or sets.stuck or self.plan.certify_every is not None:
             self.state.core.reset()
-            self._certify(gap)
+            self._certify(gap if gap < math.inf else math.nan)
             sets.loss = None  # as the margins may be others by a rounding
             if near(gap):
                 sets.missed()

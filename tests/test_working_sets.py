@@ -380,6 +380,22 @@ def test_norms_are_put_off_until_they_are_needed(monkeypatch):
     assert asked == [1]
 
 
+def test_what_sets_do_not_know_corrects_no_estimates(monkeypatch):
+    """Of a round after which only a look would tell, the schedule of epochs learns nothing."""
+    X, y = data("logistic")
+    corrections, certify = [], Run._certify
+
+    def watched(run, *a):
+        certify(run, *a)
+        corrections.append(run.schedule.correction)
+
+    monkeypatch.setattr(Run, "_certify", watched)
+    monkeypatch.setattr(WorkingSets, "descend", lambda s, *a: setattr(s, "stuck", True) or np.inf)
+    r = proxsdca.solve(X, y, loss="logistic", reg="l1", sigma=0.02, tol=1e-6)
+    assert r.converged
+    assert corrections[0] == 1
+
+
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", own.Expectile(0.3)], ids=str)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_hard_problems_of_many_rows(loss, intercept):
